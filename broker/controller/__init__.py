@@ -1,4 +1,4 @@
 """Raft group 0: topics, partitions and producer ids, as all nodes agreed on them, without I/O.
 
-Not: what one partition holds (`partition`), nor how clients ask (`wire`).
+Not: the content of a partition (`partition`), nor the requests of clients (`wire`).
 """

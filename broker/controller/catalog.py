@@ -1,22 +1,22 @@
-"""What the controller's log says: topics, partitions, producer ids. State without consensus.
+"""`Catalog`: the topics, partitions and producer ids that the controller's log says.
 
-`Catalog.apply(index, command)` is the one way it changes, and what it becomes depends on nothing
-but the commands and their log indexes: every node that applied the same entries holds the same
-catalog, whatever its settings and however it got there (replay or snapshot). To that end a command
-lies in the log *resolved* (`broker/controller/requests.py`): counts instead of defaults, and the
-nodes to choose from instead of those some node is configured with.
+The catalog changes only by `Catalog.apply(index, command)`. It depends on nothing but the commands
+and their log indexes, so every node that has applied the same entries has the same catalog, by
+replay or by a snapshot, whatever its settings. For this, commands in the log are *resolved*
+(`broker/controller/requests.py`): they have counts instead of defaults, and the nodes to choose
+from.
 
-* Partitions become Raft groups, numbered from 1 in the order of their creation and never reused.
-  So a group below `next_group` that no topic has is deleted, for good, and nothing has to be
-  remembered about it.
-* Topic ids are a hash of cluster id and log index: unlike any other, and the same in every replay.
-* Producer ids go out in blocks, one node each (`ottla.idempotency.id_blocks`).
+* Partitions are Raft groups, numbered from 1 in the order of their creation. Numbers are never
+  reused. So a group below `next_group` that belongs to no topic is deleted for good.
+* A topic id is a hash of cluster id and log index: unique, and the same in every replay.
+* Producer ids are given out in blocks, each to one node (`ottla.idempotency.id_blocks`).
 
-What the commands are stands in `broker/controller/commands.py`, which reads them. A topic without
-assignments is placed by `PlacementCounts`.
+`broker/controller/commands.py` has the commands. `PlacementCounts` places a topic without
+assignments.
 
-`by` is the origin of a command that may come again (`broker/controller/outcomes.py`). A block of
-producer ids has none: two for one request lose a block, and none is ever given to two.
+`by` is the origin of a command that may be sent again (`broker/controller/outcomes.py`). A request
+for producer ids has no origin: if it comes twice, one block is lost, and no block is given out
+twice.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from ottla.log.types import Unpacked
 from ottla.raft.types import GroupId, LogIndex, Matched
 
 FIRST_PARTITION_GROUP: GroupId = 1
-"""Group 0 is the controller's own."""
+"""The group of the first partition; group 0 is the controller's."""
 SNAPSHOT_FORMAT = 2
 WITHOUT_RECENT = 1
-"""The format of snapshots that do not say which commands were decided lately; still read."""
+"""An older format of snapshots, without recent outcomes. It is still read."""
 
 
 def topic_id_at(cluster_id: str, index: LogIndex) -> bytes:
-    """The 16 bytes that name the topic created at this log index: a version 8 uuid (RFC 9562).
+    """The id (16 bytes) of a topic that is created at this log index: a version 8 uuid (RFC 9562).
 
-    Index 0 is no entry: its id is what a request that only validates is answered with.
+    No entry has index 0: its id is the answer to a request that only validates.
     """
     digest = bytearray(blake2b(f"{cluster_id}:{index}".encode(), digest_size=16).digest())
     digest[6] = digest[6] & 0x0F | 0x80
@@ -56,19 +56,19 @@ def topic_id_at(cluster_id: str, index: LogIndex) -> bytes:
 
 
 def collision_key(name: str) -> str:
-    """Names with the same key collide: Kafka's metrics write `.` and `_` alike."""
+    """Topic names with the same key collide, because Kafka's metrics write `.` as `_`."""
     return name.replace(".", "_")
 
 
 class Catalog:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, cluster_id: str) -> None:
         self.cluster_id = cluster_id
         self.version = 0
-        """Rises by one with every command that changed something."""
+        """Rises by one with every command that changes something."""
         self.topics: dict[str, TopicImage] = {}
-        """By name, in the order of their creation."""
+        """All topics by name, in the order of their creation."""
         self.next_group: GroupId = FIRST_PARTITION_GROUP
         self.id_blocks = IdBlocks()
         self.loads = PlacementCounts()
@@ -80,7 +80,7 @@ class Catalog:
     # ---- reading
 
     def partition_of(self, group: GroupId) -> tuple[TopicImage, PartitionImage] | None:
-        """The topic and partition whose group this is; None when no topic has it (any more)."""
+        """The topic and the partition of a group; None if no topic has it (any more)."""
         place = self._groups.get(group)
         if place is None:
             return None
@@ -88,15 +88,16 @@ class Catalog:
         return topic, topic.partitions[place[1]]
 
     def deleted(self, group: GroupId) -> bool:
-        """Whether this group existed once and is gone for good."""
+        """Whether this group existed and was deleted."""
         return FIRST_PARTITION_GROUP <= group < self.next_group and group not in self._groups
 
     def colliding(self, name: str) -> str | None:
-        """The existing topic that differs from `name` only in `.` and `_`; it may be `name`."""
+        """The existing topic that equals `name` except for `.` and `_` (it may be `name`); or
+        None."""
         return self._collisions.get(collision_key(name))
 
     def name_refused(self, name: str) -> Outcome | None:
-        """Why no topic can be created under this name now; None when one can."""
+        """The refusal if no topic can be created under this name now; None if one can."""
         if name in self.topics:
             return refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         other = self.colliding(name)
@@ -106,7 +107,7 @@ class Catalog:
         return None
 
     def find(self, name: str | None, topic_id: bytes | None) -> TopicImage | Outcome:
-        """The topic of this id, or where that is None of this name; or the refusal."""
+        """The topic of this id or, if that is None, of this name. The refusal if there is none."""
         if topic_id is None:
             topic = None if name is None else self.topics.get(name)
             text = "This server does not host this topic-partition."
@@ -120,8 +121,8 @@ class Catalog:
     # ---- changing
 
     def apply(self, index: LogIndex, command: Logged) -> Outcome:
-        """Carry out the command that lies at `index`. A refusal leaves everything as it was, and so
-        does a command that was decided before."""
+        """Apply the command at log `index` and return its outcome. A refused command changes
+        nothing; nor does one that was decided before, which gets its first outcome again."""
         known = self.recent.find(command.by)
         if known is not None:
             return known[1]
@@ -171,7 +172,7 @@ class Catalog:
         DeleteTopic: _delete_topic,
         AllocateProducerIds: _allocate_producer_ids,
     }
-    """What applies each command that there is."""
+    """The function that applies each class of command."""
 
     def _add(self, topic: TopicImage) -> None:
         self.topics[topic.name] = topic

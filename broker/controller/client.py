@@ -1,20 +1,20 @@
-"""`ControlClient`: brings a node's controller commands to wherever the controller leads.
+"""`ControlClient`: sends a node's controller commands to the controller's leader.
 
-A command goes to the local replica of the controller group when that leads, otherwise to the node
-known to lead it. While nobody is known to lead, or the one asked says it does not, or no longer,
-the command waits and is tried again; and as soon as another leader is known, or the same in another
-term, it goes there, because one that died or is cut off says nothing (Apache Kafka does the same:
-NodeToControllerRequestThread). All that ends at the command's deadline, with REQUEST_TIMED_OUT: it
-may be decided or not.
+A command goes to the local replica of the controller group if that leads, otherwise to the node
+that is known to lead. If no leader is known, or the node that was asked does not lead, the command
+waits and is sent again. If another leader becomes known, or the same one in another term, the
+command is sent there at once, because a dead node does not answer (Apache Kafka does the same:
+NodeToControllerRequestThread). At its deadline a command ends with REQUEST_TIMED_OUT; it may be
+decided or not.
 
-So a command may come to the log twice. It names its origin, this node, its life and the command's
-number, by which the controller knows it again and answers what came of it the first time
-(`broker/controller/outcomes.py`): of a topic that is created here nobody is told that it exists
-already, and one that is deleted here is not deleted again under a later owner. Of producer ids a
-block may be lost. Whatever comes back after the first outcome finds nobody who waits.
+So a command may come to the log twice. It carries its origin: this node, its incarnation and the
+command's number. By that the controller recognizes it and answers its first outcome again
+(`broker/controller/outcomes.py`). So a client that creates a topic is not told that the topic
+exists already, and a topic that was created again is not deleted by a repeated deletion. A repeated
+request for producer ids loses a block. Answers after the first one are ignored.
 
-An answer is handed on only when this node has applied the decision too, so that a client that
-creates a topic finds it in the very next metadata request.
+An answer is passed on only when this node has applied the decision, too. So a client that has
+created a topic finds it in its next metadata request.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ log = logging.getLogger("ottla")
 
 RETRY_AFTER: Micros = 20_000
 NUMBERS_PER_INDEX = 1 << 20
-"""How far the numbers of two lives lie apart, by entries that the later one found in its log."""
+"""The numbers of an incarnation begin at this times the entries that it found in its log."""
 
 Leadership: TypeAlias = tuple[NodeId, Term]
-"""Who leads the controller, 0 when nobody is known to, and in which term."""
+"""The controller's leader (0 if none is known) and its term."""
 NOWHERE: Leadership = (0, 0)
 
 
 @dataclass(slots=True)
 class ControlRequest:
-    """A command on its way to the controller's leader."""
+    """A command that is sent to the controller's leader."""
 
     sender: NodeId
     incarnation: int
-    """The sender's life that asks: the next one counts its requests from 1 again."""
+    """The incarnation of the sender."""
     number: int
     command: Command
     timeout: Micros
-    """How much of the client's patience is left."""
+    """The rest of the command's time limit."""
 
 
 @dataclass(slots=True)
 class ControlResponse:
-    """Its outcome."""
+    """The outcome of a `ControlRequest`."""
 
     sender: NodeId
     incarnation: int
@@ -65,7 +65,7 @@ class ControlResponse:
     error: ErrorCode
     result: dict[str, Unpacked]
     index: LogIndex
-    """Where the command stands in the controller's log; 0 when it never entered it."""
+    """The command's index in the controller's log; 0 if it is not in it."""
 
 
 def _response(sender: NodeId, origin: Origin, ticket: ControlTicket) -> ControlResponse:
@@ -74,11 +74,11 @@ def _response(sender: NodeId, origin: Origin, ticket: ControlTicket) -> ControlR
 
 
 def _nothing() -> None:
-    """No timer runs."""
+    """Cancels nothing, because no timer runs."""
 
 
 class _Command:
-    """One command until its `done` was called."""
+    """One command, until its `done` is called."""
 
     __slots__ = ("cancel_timer", "command", "deadline", "decided", "done", "number", "sent_to")
 
@@ -88,14 +88,14 @@ class _Command:
         self.done = done
         self.deadline = deadline
         self.decided: ControlResponse | None = None
-        """Its outcome, while this node has not applied it yet."""
+        """Its outcome, if this node has not applied the decision yet."""
         self.sent_to = NOWHERE
-        """Whose answer is awaited; nobody's while a retry is."""
+        """The leader whose answer is awaited; `NOWHERE` while a retry is planned."""
         self.cancel_timer: Callable[[], None] = _nothing
 
 
 class ControlClient:
-    """See the module's text. Its owner, the node, provides the way out as callables."""
+    """See the module's docstring. The node provides the functions that it calls."""
 
     def __init__(
         self,
@@ -120,21 +120,22 @@ class ControlClient:
         self._applied: LogIndex = 0
 
     def begin(self, last_index: LogIndex) -> None:
-        """The node joins with a log of the controller's up to there. Its numbers begin behind those
-        of lives that put less into it: what was decided lies on disk, and two runs on one disk may
-        begin at the same time by their clocks (each machine's since its boot, a simulated one's at
-        0), so the incarnation alone would not tell them apart."""
+        """The node joins; its copy of the controller's log ends at `last_index`. Numbers begin
+        above those of earlier incarnations, which found a shorter log. The incarnation alone is not
+        enough: it comes from a clock that may begin again at each boot (or at 0 in a simulation),
+        while earlier decisions are on disk."""
         self._numbers = count(1 + last_index * NUMBERS_PER_INDEX)
 
     def request(self, command: Command, done: Decided, deadline: Micros) -> None:
-        """Have `command` decided; `done(error, result)` is called once, by `deadline` or soon."""
+        """Send `command` to the controller. `done(error, result)` is called once, at `deadline` at
+        the latest."""
         mine = _Command(next(self._numbers), command, done, deadline)
         self._open[mine.number] = mine
         mine.cancel_timer = self._call_at(deadline, lambda: self._overdue(mine.number))
         self._try(mine)
 
     def serve(self, request: ControlRequest) -> None:
-        """Another node believes that this one leads the controller."""
+        """Take a command of another node, which believes that this node leads the controller."""
 
         origin = request.sender, request.incarnation, request.number
 
@@ -145,13 +146,13 @@ class ControlClient:
         self._submit(ControlTicket(request.command, answer, deadline, origin=origin))
 
     def answered(self, response: ControlResponse) -> None:
-        """The outcome of a command of ours, or of an earlier life's, which is nobody's now."""
+        """Take the outcome of a command of this node. One of an earlier incarnation is ignored."""
         mine = self._open.get(response.number)
         if mine is None or response.incarnation != self._incarnation or mine.decided is not None:
             return
         awaited = response.sender == mine.sent_to[0]
         if not awaited and (not response.index or isinstance(mine.command, Position)):
-            return  # What one who leads no longer says outside of the log may be long outdated.
+            return  # an answer of a former leader that is not from the log may be outdated
         if response.error is ErrorCode.NOT_CONTROLLER:
             if awaited:
                 self._later(mine)
@@ -168,8 +169,8 @@ class ControlClient:
                 self._finish(mine, mine.decided.error, mine.decided.result)
 
     def leader_moved(self) -> None:
-        """Another node leads the controller, or in another term, or nobody is known to: what was
-        sent to the last one may never be answered."""
+        """The controller's leader or its term changed, or no leader is known. Send open commands
+        again, because the former leader may never answer."""
         now = self._leader()
         for mine in list(self._open.values()):
             if mine.decided is None and mine.sent_to not in (NOWHERE, now):
@@ -205,15 +206,15 @@ class ControlClient:
             self._finish(mine, ErrorCode.REQUEST_TIMED_OUT, {})
 
     def _finish(self, mine: _Command, error: ErrorCode, result: dict[str, Unpacked]) -> None:
-        """Its timer goes too: it would keep this node, its disk with it, until it rings."""
+        """Call `done`, and cancel the timer, which would keep this node and its disk in memory."""
         self._open.pop(mine.number, None)
         mine.cancel_timer()
         try:
             mine.done(error, result)
-        except Exception:  # the asker's fault, in the middle of the node's own business
+        except Exception:  # a fault of the caller, which must not stop the node
             log.exception("node %d: an outcome could not be delivered", self._node)
 
     def close(self) -> None:
-        """The node stops: whoever waits is told that the outcome is not known."""
+        """The node stops: answer all open commands with REQUEST_TIMED_OUT."""
         for mine in list(self._open.values()):
             self._finish(mine, ErrorCode.REQUEST_TIMED_OUT, {"message": "the node stopped"})

@@ -1,20 +1,20 @@
-"""The controller's commands: what may be in one that is asked for, and their bytes in the log.
+"""The controller's commands: checks of their fields, and their bytes in the log.
 
-A command is a value (`ottla.broker.turn.commands`, and `PlaceTopic` here) wherever it goes, and a
-msgpack map in the log alone, where its `type` names its row in a table. `pack` writes what `logged`
-reads. Its bytes are those of all versions before: a log goes on.
+A command is a value (`ottla.broker.turn.commands`, and `PlaceTopic` here). Only in the log is it a
+msgpack map, whose `type` names a row of a table. `pack` writes what `logged` reads. The bytes are
+the same as in all earlier versions, so that their logs can be read.
 
-What is in a command is looked at twice, each time by a table of its fields:
+Commands are checked twice, each time by a table of fields:
 
-* by `check`, before anything is proposed. Types say what a field holds, and a program that has a
-  `Cluster` need not have read them; the log takes only sense.
-* by `logged`, before it is applied. What lies in a log may have been put there by an older version,
-  or by one with a fault. Every node reads the same entry by the same table, so all of them refuse
-  it or none does; what is refused changes nothing, and is no reason for a node to stop.
+* by `check`, before they are proposed: a program may pass any value to a `Cluster`, and only valid
+  commands may go into the log;
+* by `logged`, before they are applied: an entry may be from an older or a faulty version. Every
+  node reads the entry by the same table, so all nodes refuse it or none does. A refused entry
+  changes nothing, and the node goes on.
 
-In the log a little more is taken than is asked for today: what older versions let in, and could
-apply (nodes written 1.0 or True, a config's value as a number). Were it refused, the partitions
-that come after it would be counted differently than when they were created.
+The check of the log allows a little more than `check`: values that older versions accepted and
+applied (a node id written as 1.0 or True, a number as a config's value). If they were refused now,
+later partitions would get other group numbers than when they were created.
 """
 
 from __future__ import annotations
@@ -56,25 +56,25 @@ from ottla.log.types import Unpacked
 from ottla.raft.types import Matched, NodeId
 
 MOST_PARTITIONS = 1 << 20
-"""In one command of the log; a setting says how many are created."""
+"""Most partitions in one command of the log; a setting limits new topics further."""
 LONGEST_TEXT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceTopic:
-    """A topic as the log creates it, resolved (`ottla.broker.controller.requests`): counts instead
-    of defaults, and the nodes to choose from."""
+    """A creation as it is in the log, resolved (`ottla.broker.controller.requests`): with counts
+    instead of defaults, and the nodes to choose from."""
 
     name: str
     partitions: int
     replication_factor: int
     nodes: tuple[NodeId, ...]
-    """All nodes of the cluster when it was asked for."""
+    """All nodes of the cluster at the time of the request."""
     configs: Mapping[str, str]
     unheard: tuple[NodeId, ...] = ()
-    """Those among them on which nothing is placed while there are enough others."""
+    """Nodes on which nothing is placed if there are enough others."""
     assignments: tuple[tuple[NodeId, ...], ...] | None = None
-    """Per partition its nodes; None: to be placed."""
+    """The nodes of each partition. None: `PlacementCounts` chooses them."""
     by: Origin | None = None
 
 
@@ -102,7 +102,7 @@ ASKED: Mapping[type, Fields] = {
     DeleteTopic: {"name": _null_or(_TEXT), "topic_id": _null_or(some_bytes(16))},
     AllocateProducerIds: {"node": _NODE},
 }
-"""As asked for. Who asked is not among it: the ticket says so."""
+"""The fields of each class of command as it is asked for. The origin is in the ticket."""
 
 _OLD_NODE = whole(1, INT32_MAX, loose=True)
 _NODES = listing(_OLD_NODE, 1, distinct=True)
@@ -127,13 +127,13 @@ LOGGED: Mapping[str, Fields] = {
     "delete_topic": {"name": optional(_TEXT), "topic_id": optional(some_bytes(16))},
     "allocate_producer_ids": {"node": _NODE},
 }
-"""As they lie in the log."""
+"""The fields of each type of command in the log."""
 _BY = optional(record(_NODE, whole(0, INT64_MAX), whole(0, INT64_MAX)))
 
 
 def check(command: Command) -> Command:
-    """The command that was asked for, when each of its fields holds what it says. Raises
-    `CommandError`, in a sentence."""
+    """The command, with checked fields. Raises `CommandError`, whose text is a whole sentence, if a
+    field is invalid."""
     kind = type(command)
     fields = ASKED.get(kind)
     if fields is None:
@@ -148,7 +148,7 @@ def check(command: Command) -> Command:
 
 
 def logged(payload: bytes) -> Logged:
-    """A command out of the log, ready to be applied. Raises `CommandError`."""
+    """Read a command of the log, to be applied. Raises `CommandError` if it is not valid."""
     command = unpack(payload)
     kind = command.get("type") if isinstance(command, Mapping) else None
     if not isinstance(kind, str) or kind not in LOGGED:
@@ -164,7 +164,7 @@ def logged(payload: bytes) -> Logged:
 
 
 def _placed(taken: dict[str, Unpacked]) -> PlaceTopic:
-    """Raises `CommandError` where the replicas cannot be placed."""
+    """The creation with these fields. Raises `CommandError` if its replicas cannot be placed."""
     command = PlaceTopic(**taken)
     nodes, factor = command.nodes, command.replication_factor
     if not command.name:
@@ -196,7 +196,7 @@ def _fields_of_placement(command: PlaceTopic) -> dict[str, Unpacked]:
         "replication_factor": command.replication_factor,
         "nodes": command.nodes,
     }
-    if command.assignments is None:  # who names the nodes leaves none to be chosen
+    if command.assignments is None:  # with assignments no node is chosen
         fields["unheard"] = command.unheard
     fields["assignments"] = command.assignments
     return fields
@@ -218,7 +218,7 @@ _FIELDS: Mapping[type, Callable[[Matched], dict[str, Unpacked]]] = {
 
 
 def stored_config(value: object) -> str:
-    """A config's value out of a snapshot, where an older version may have left a number."""
+    """A config's value in a snapshot; an older version may have stored a number."""
     try:
         return _old_config(value)
     except FieldError:

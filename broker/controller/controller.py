@@ -1,33 +1,34 @@
 """`Controller`: the machine of Raft group 0, of which every node hosts a replica.
 
-It puts a `Catalog` (what the log says) behind the `Machine` seam. A command's way:
+It is a `Machine` with a `Catalog`, which is what the log says. The steps of a command:
 
-1. `submit` on the leader. Not the leader: NOT_CONTROLLER at once. Led, but the leader's own first
-   entry of this term not applied yet: the catalog may lack what earlier terms committed, so the
-   ticket waits (`sync()` of promise-R3).
-2. `resolve` refuses what is wrong, for nothing but an answer, and names everything the log needs.
-3. `take_proposals` hands the commands out in the order they came, with the synced term.
-4. `apply`, on every node: the command is read again (`broker/controller/commands.py`), and the
-   catalog changes. Where the ticket was submitted it is answered, with the outcome of *this* entry;
-   another command may have come first.
+1. `submit` on the leader. A node that does not lead answers NOT_CONTROLLER at once. Until the
+   leader's own first entry of its term is applied, its catalog may lack what earlier terms
+   committed, so the ticket waits (`sync()` of promise-R3).
+2. `resolve` refuses a wrong command without a log entry, and fills in everything the log needs.
+3. `take_proposals` proposes commands in the order in which they came, with the synced term.
+4. `apply`, on every node: the command is checked again (`broker/controller/commands.py`), and the
+   catalog changes. On the leader the ticket is answered with the outcome of *this* entry; another
+   command may have been applied before it.
 
-A ticket leaves early in two ways. On loss of leadership all open ones are answered NOT_CONTROLLER,
-past their deadline they are answered REQUEST_TIMED_OUT; if such a command was proposed already it
-may still be applied, if not it never will be, unless its asker sends it again. A refusal in step 2
-comes from a catalog that another leader may have left behind by at most the time after which
-CheckQuorum retires this one; what is stored never depends on it.
+A ticket may be answered early. When leadership is lost, all open tickets are answered
+NOT_CONTROLLER; after its deadline a ticket is answered REQUEST_TIMED_OUT. A command that was
+already proposed may still be applied; any other will not be, unless it is sent again. A refusal in
+step 2 may be based on an old catalog if another leader was elected, for at most the time until
+CheckQuorum ends this leadership. What is stored never depends on that.
 
-A command that was decided before, in the log by the same origin, is answered with what came of it
-then (`broker/controller/outcomes.py`): its asker sent it again because the leader it asked first
-fell silent.
+If a command of the same origin is already in the log, the answer is its first outcome
+(`broker/controller/outcomes.py`): it was sent again because the first leader did not answer.
 
-New partitions are placed on the nodes that `unheard` does not name; the rest only fills up.
+New partitions are placed on nodes that `unheard` does not name; the others are used only if there
+are too few.
 
-The command `position` is answered without the log, with the index that is applied here. A node that
-has just come to life waits until it has applied that much itself before it serves clients.
+The command `Position` is answered without the log, with the applied index. A started node waits
+until it has applied that index itself before it serves clients.
 
-Every `compact_every` applied entries the controller asks for a snapshot of the catalog, so its log
-and the restart of a node stay short. It asks for no barriers: nothing is read through this machine.
+After every `compact_every` applied entries the controller makes a snapshot of the catalog, so that
+its log and the restart of a node stay short. It needs no barriers, because nothing is read through
+this machine.
 """
 
 from __future__ import annotations
@@ -75,16 +76,16 @@ log = logging.getLogger("ottla")
 
 CONTROLLER_GROUP: GroupId = 0
 MAY_COME_AGAIN = (PlaceTopic, DeleteTopic)
-"""Commands that take their origin along into the log: done twice they would tell, or do, harm."""
+"""Commands with an origin in the log, because a second application would be wrong."""
 
 
 def _nobody() -> Sequence[NodeId]:
-    """All nodes are heard of."""
+    """The default for `unheard`: all nodes are heard."""
     return ()
 
 
 class Controller:
-    """See the module's text. A `Machine`; `topics`, `version` and `deleted` are for its node."""
+    """See the module's docstring. A `Machine`; its node uses `topics`, `version` and `deleted`."""
 
     def __init__(
         self,
@@ -95,25 +96,25 @@ class Controller:
         compact_every: int = 1000,
         unheard: Callable[[], Sequence[NodeId]] = _nobody,
     ) -> None:
-        """`nodes` are all nodes of the cluster: where new partitions may be placed; `unheard` says
-        which of them this node has not heard of lately."""
+        """`nodes`: all nodes of the cluster, on which partitions may be placed. `unheard` returns
+        those of them that this node has not heard lately."""
         assert compact_every > 0, f"a snapshot every {compact_every} entries"
         self.outbox = Outbox()
         self.leadership = Leadership(self._not_controller)
         self._touched: dict[str, None] | None = {}
-        """Topics created or deleted since the node last asked; None: any may have been."""
+        """Topics created or deleted since the last `take_touched`; None: any topic may be."""
         self.applied: LogIndex = 0
-        """The last entry applied."""
+        """Index of the last entry applied."""
         self._cluster_id = cluster_id
         self._nodes = tuple(sorted(nodes))
         self._config = config
         self._compact_every = compact_every
         self.unheard = unheard
-        """Asked when a topic is placed."""
+        """Called when a topic is placed."""
         self._compacted: LogIndex = 0
         self._catalog = Catalog(cluster_id)
-        # Open tickets by number of arrival; the other collections name them by it, and an entry
-        # there whose ticket is no longer here has been answered.
+        # Open tickets by number of arrival. The other collections have these numbers; a number that
+        # is no longer in `_open` is answered.
         self._arrivals = 0
         self._open: dict[int, ControlTicket] = {}
         self._queue: deque[tuple[int, bytes]] = deque()
@@ -126,12 +127,12 @@ class Controller:
 
     @property
     def topics(self) -> Mapping[str, TopicImage]:
-        """All topics by name, in the order of their creation. A live view: it changes in place."""
+        """All topics by name, in the order of their creation. The mapping changes in place."""
         return self._catalog.topics
 
     @property
     def version(self) -> int:
-        """Rises with every applied change; equal versions of one cluster mean equal topics."""
+        """Rises with every change; equal versions in one cluster mean equal topics."""
         return self._catalog.version
 
     @property
@@ -140,22 +141,23 @@ class Controller:
         return self._catalog
 
     def partition_of(self, group: GroupId) -> tuple[TopicImage, PartitionImage] | None:
-        """The topic and partition whose Raft group this is, if it exists."""
+        """The topic and the partition of a Raft group; None if there is none."""
         return self._catalog.partition_of(group)
 
     def deleted(self, group: GroupId) -> bool:
-        """Whether this group's partition was deleted: its replica and log may go, for good."""
+        """Whether this group's partition was deleted, so that its replica and log can be
+        dropped."""
         return self._catalog.deleted(group)
 
     def take_touched(self) -> Sequence[str] | None:
-        """Names of the topics created or deleted since the last call; None: look at all of them."""
+        """Names of the topics created or deleted since the last call. None: check all topics."""
         touched, self._touched = self._touched, {}
         return None if touched is None else tuple(touched)
 
     # ---- tickets
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
-        """Take in a `ControlTicket`; its command is one of `ottla.broker.turn.commands`."""
+        """Take a `ControlTicket`, whose command is one of `ottla.broker.turn.commands`."""
         control = cast(ControlTicket, ticket)
         leadership = self.leadership
         if not leadership.leading:
@@ -171,13 +173,13 @@ class Controller:
             leadership.wait(control, lambda _: self._admit(number))
 
     def tick(self, now: Micros) -> None:
-        """Answer what is overdue."""
+        """Answer overdue tickets with REQUEST_TIMED_OUT."""
         while self._deadlines and self._deadlines[0][0] <= now:
             _, number = heappop(self._deadlines)
             self._close(number, Outcome(ErrorCode.REQUEST_TIMED_OUT))
 
     def deadline(self) -> Micros | None:
-        """When the next open ticket is overdue."""
+        """When the next open ticket is overdue; None if there is none."""
         deadlines = self._deadlines
         while deadlines and deadlines[0][1] not in self._open:
             heappop(deadlines)
@@ -193,7 +195,7 @@ class Controller:
             self._close(number, refused(ErrorCode.INVALID_REQUEST, str(error)))
             return
         if isinstance(command, Position):
-            # Who waits until it has applied that much knows all that is decided by now.
+            # A node that has applied this index knows everything that is decided by now.
             ticket.index = self.applied
             self._close(number, Outcome())
             return
@@ -218,7 +220,7 @@ class Controller:
                 self._names.begin(number, name)
 
     def _name_of(self, command: Command) -> str | None:
-        """What stands for the topic that a command is about; None when it is about none."""
+        """The collision key of the topic that a command is about; None if there is no topic."""
         name = command.name if isinstance(command, CreateTopic | DeleteTopic) else None
         if isinstance(command, DeleteTopic) and command.topic_id is not None:
             topic = self._catalog.find(None, command.topic_id)
@@ -226,13 +228,13 @@ class Controller:
         return None if name is None else collision_key(name)
 
     def _pass_on(self, number: int) -> None:
-        """This command is applied or never will be: who waited behind it is judged now."""
+        """This command is applied, or never will be: judge the commands that waited for it."""
         for waiting in self._names.end(number):
             if waiting in self._open:
                 self._admit(waiting)
 
     def _would_create(self, resolved: PlaceTopic) -> dict[str, Unpacked]:
-        """The answer to a creation that is only validated; its topic id is nobody's."""
+        """The answer to a creation that is only validated; no topic has its topic id."""
         return {
             "topic_id": topic_id_at(self._cluster_id, 0),
             "partitions": resolved.partitions,
@@ -240,13 +242,13 @@ class Controller:
         }
 
     def _close(self, number: int, outcome: Outcome) -> None:
-        """Answer an open ticket; one that has been answered stays as it is."""
+        """Answer a ticket, unless it is answered already."""
         ticket = self._open.pop(number, None)
         if ticket is not None and not ticket.done:
             self._answer(ticket, outcome)
 
     def _not_controller(self, ticket: Ticket) -> None:
-        """Another node leads."""
+        """Answer NOT_CONTROLLER: this node does not lead."""
         if not ticket.done:
             self._answer(cast(ControlTicket, ticket), Outcome(ErrorCode.NOT_CONTROLLER))
 
@@ -259,7 +261,7 @@ class Controller:
     # ---- the way into the log
 
     def has_pending(self) -> bool:
-        """Whether commands wait for their place in the log."""
+        """Whether commands wait to be proposed."""
         return len(self._queue) > 0
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
@@ -277,7 +279,8 @@ class Controller:
         return Proposals(self.leadership.term, items) if items else None
 
     def proposed(self, first: LogIndex | None) -> None:
-        """Where the commands handed out last now lie; None: in no log, so they will never be."""
+        """The outcome of the last `take_proposals`: the index of its first command; None: they were
+        refused and will never be in a log."""
         handed_out, self._handed_out = self._handed_out, []
         for place, number in enumerate(handed_out):
             if first is None:
@@ -291,7 +294,7 @@ class Controller:
     # ---- the log
 
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
-        """Change the catalog, answer who asked for it."""
+        """Apply committed entries to the catalog, and answer their tickets."""
         for entry in entries:
             assert entry.index == self.applied + 1, f"apply of {entry.index} after {self.applied}"
             self.applied = entry.index
@@ -319,7 +322,7 @@ class Controller:
             self._pass_on(number)
 
     def _outcome_of(self, entry: Entry) -> Outcome:
-        """What an entry of the log comes to; nothing, where it is no command."""
+        """Apply an entry and return the outcome; a refusal if it is not a valid command."""
         try:
             command = logged(cast(bytes, entry.payload))
         except CommandError as why:
@@ -338,7 +341,7 @@ class Controller:
     # ---- role
 
     def resign(self) -> None:
-        """Decide nothing any more: what is open is answered NOT_CONTROLLER."""
+        """This node no longer leads: answer all open tickets NOT_CONTROLLER."""
         self.leadership.fail()
         for number in tuple(self._open):
             self._close(number, Outcome(ErrorCode.NOT_CONTROLLER))

@@ -1,13 +1,13 @@
-"""`Outcome`: how a controller command ended, and `RecentOutcomes`, which can say it again.
+"""`Outcome`: how a controller command ended; `RecentOutcomes`: the outcomes of the last commands.
 
-A command may come to the log twice: its asker heard nothing from a leader that died, and asked the
-next one. The second is answered what came of the first, and changes nothing. So a topic is not
-called *existing* that the same request created, and a topic that was made again meanwhile is not
-deleted by a request that was answered before.
+A command may come to the log twice, if the first leader died before it answered and the node asked
+the next one. The second command changes nothing and gets the outcome of the first. So a client is
+not told that a topic exists which its own request has created, and a topic that was created again
+is not deleted by a repeated request.
 
-The memory is part of the catalog, and of its snapshot: what it answers depends on the log alone.
-It goes back `REMEMBERED` commands; who asks again after so many others is taken for somebody new
-(as everybody is by Kafka) and may hear that the topic exists that it created itself.
+Recent outcomes are part of the catalog and of its snapshot, so they depend only on the log. The
+last `REMEMBERED` outcomes are kept. A command that is repeated later counts as a new one (as always
+in Kafka), and may be told that the topic exists which it has created itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Outcome:
 
 
 def refused(error: ErrorCode, message: str) -> Outcome:
-    """An outcome that changed nothing, and why."""
+    """The outcome of a refused command."""
     return Outcome(error, {"message": message})
 
 
@@ -43,17 +43,18 @@ class RecentOutcomes:
         self._decided: dict[Origin, tuple[LogIndex, Outcome]] = {}
 
     def find(self, origin: Origin | None) -> tuple[LogIndex, Outcome] | None:
-        """Where in the log this command was decided, and how; None when it was not, or long ago."""
+        """The log index and the outcome of this command; None if it was not decided, or long
+        ago."""
         return None if origin is None else self._decided.get(origin)
 
     def add(self, origin: Origin, index: LogIndex, outcome: Outcome) -> None:
-        """This command was decided; the oldest is forgotten for it."""
+        """Add the outcome of a command; the oldest one is dropped if there are too many."""
         self._decided[origin] = index, outcome
         if len(self._decided) > REMEMBERED:
             del self._decided[next(iter(self._decided))]
 
     def state(self) -> list[Unpacked]:
-        """All of it, oldest first, as msgpack takes it, for `restored`."""
+        """All outcomes, oldest first, as values for msgpack and `restored`."""
         return [
             (origin, index, int(outcome.error), outcome.result)
             for origin, (index, outcome) in self._decided.items()
@@ -61,7 +62,7 @@ class RecentOutcomes:
 
     @classmethod
     def restored(cls, state: Iterable[Unpacked]) -> RecentOutcomes:
-        """What `state` gave."""
+        """The object whose `state` this is."""
         recent = cls()
         for origin, index, error, result in state:
             recent.add(tuple(origin), index, Outcome(ErrorCode(error), result))

@@ -1,20 +1,20 @@
-"""Where the replicas of new partitions go: a pure function of what lies where already.
+"""Chooses the nodes of new partitions, by the partitions that each node has already.
 
 The first replica of a partition is its preferred leader. `PlacementCounts` counts, for each
-replication factor, how many partitions every node leads and how many it holds. The next partition
-is led by the node that leads least, and held besides by those that hold least; among equals a
-follower is preferred that leads more already, because one that leads less must lead soon and be
-loaded then.
+replication factor, how many partitions every node leads and how many replicas it holds. The node
+that leads least becomes the leader of the next partition; the nodes that hold least become
+followers. If two nodes hold the same number, the one that leads more is chosen as follower, because
+the other one will soon become a leader.
 
-While partitions are only added, no node leads, and no node holds, more than one partition more
-than another of the same replication factor (the test walks all factors up to ten nodes). Counting
-each factor by itself is what makes both possible at once: over all factors together, an alternation
-of single and double replicas on two nodes would push one of the two sums ever further apart.
-Between factors, ties go to the node with less in total, and at last to the lower node id.
+As long as partitions are only added, the numbers of two nodes differ by at most one, both for
+leaders and for replicas of the same replication factor (a test checks all factors up to ten nodes).
+This needs a separate count for each factor: over all factors together, alternating topics with one
+and two replicas on two nodes would make one of the two numbers differ more and more. Ties are
+decided by the totals over all factors, then by the lower node id.
 
-Nodes that nobody hears of get a replica only where the others are fewer than the factor, and never
-lead: as with Apache Kafka's fenced brokers (StripedReplicaPlacer). They count for nothing else, so
-the balance above is that of the nodes heard of, and what a node missed it gets when it is back.
+A node that is not heard gets a replica only if there are too few others, and never leads, as Apache
+Kafka's fenced brokers (StripedReplicaPlacer). So the balance above holds among the nodes that are
+heard. A node that comes back gets more of the next partitions.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class PlacementCounts:
         self._by_factor: dict[int, _Counts] = {}
 
     def add(self, replicas: Replicas) -> None:
-        """A partition with these replicas now exists."""
+        """Count a new partition with these replicas."""
         self._change(replicas, 1)
 
     def remove(self, replicas: Replicas) -> None:
-        """It exists no more."""
+        """Uncount a deleted partition with these replicas."""
         self._change(replicas, -1)
 
     def leads(self, node: NodeId) -> int:
@@ -74,10 +74,10 @@ class PlacementCounts:
         factor: int,
         unheard: Sequence[NodeId] = (),
     ) -> tuple[Replicas, ...]:
-        """Replica lists for new partitions; nothing is counted until they are added.
+        """The replicas of new partitions. They are not counted until they are added.
 
-        `nodes` are all there are, `1 <= factor <= len(nodes)`, and `unheard` those among them that
-        come last. The answer depends on nothing but the arguments and the counts.
+        `nodes`: all nodes; `factor`: from 1 to their number; `unheard`: those of them that are used
+        last. The result depends only on the arguments and the counts.
         """
         assert 1 <= factor <= len(nodes), f"{factor} replicas on {len(nodes)} nodes"
         assert len(unheard) < len(nodes), f"{len(unheard)} of {len(nodes)} nodes are unheard of"

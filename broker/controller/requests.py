@@ -1,13 +1,12 @@
-"""What the controller's leader asks of a command before it costs a log entry.
+"""The checks of the controller's leader before a command goes into the log.
 
-`resolve` answers a command that was asked for with the one that goes into the log, or with
-the outcome that refuses it. Settings, the nodes of the cluster, and which of them are heard of,
-count here and only here: the resolved command names everything, so that `Catalog.apply` depends on
-the log alone. What another
-command can have changed meanwhile (names in use) is checked again when it is applied: of two
-creations that race, the second is answered TOPIC_ALREADY_EXISTS by the log.
+`resolve` returns the command that goes into the log, or the outcome that refuses it. Settings, the
+nodes of the cluster, and which of them are heard are used only here. The resolved command contains
+everything, so that `Catalog.apply` depends only on the log. Names in use are checked again when the
+command is applied, because another command may have changed them: of two creations at the same
+time, the second is answered TOPIC_ALREADY_EXISTS.
 
-Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTopics;
+The order of checks and the codes are as in Apache Kafka (ReplicationControlManager.createTopics;
 K-CREATE-TOPICS): the metadata log 42, name 17, exists 36, collision 17, configs 40, then
 assignments 42 and 39, or counts 38 and 37.
 """
@@ -35,9 +34,9 @@ def resolve(
     config: ClusterConfig,
     unheard: Sequence[NodeId] = (),
 ) -> Logged | Outcome:
-    """The command as it goes into the log, or why it does not. See the module's text.
+    """The command that goes into the log, or its refusal. See the module's docstring.
 
-    `unheard` are those of `nodes` on which nothing is placed unless there are too few others.
+    `unheard`: those of `nodes` on which nothing is placed unless there are too few others.
     """
     if isinstance(command, CreateTopic):
         return _resolve_creation(command, catalog, nodes, config, unheard)
@@ -49,7 +48,7 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How many partitions, with how many replicas, and where if that was asked for."""
+    """The number of partitions and of replicas, and their nodes if the request names them."""
 
     partitions: int
     replication_factor: int
@@ -129,7 +128,7 @@ def _assigned(command: CreateTopic, nodes: Sequence[NodeId]) -> _Shape | Outcome
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
             return refused(ErrorCode.INVALID_REQUEST, text)
     lists: dict[int, tuple[NodeId, ...]] = {}
-    looked_at: dict[tuple[NodeId, ...], str] = {}  # of thousands of partitions many are alike
+    looked_at: dict[tuple[NodeId, ...], str] = {}  # many partitions have the same replicas
     factor = len(command.assignments[0][1])
     for partition, replicas in command.assignments:
         why = looked_at.get(replicas)

@@ -1,4 +1,4 @@
 """Heartbeats per pair of nodes: one small message vouches for any number of Raft groups.
 
-Not: when one is sent (`driver`), nor elections (`ottla.raft`).
+Not: the times at which they are sent (`driver`), nor elections (`ottla.raft`).
 """

@@ -1,35 +1,36 @@
 """Heartbeats per pair of nodes: one small message vouches for any number of Raft groups.
 
-A *claim* is "I lead `group` in `term`, and up to `commit` is committed". For each peer a node
-numbers the states of its claims with *generations*: a beat carries the claims that changed since
-the newest generation the peer has acknowledged (`base_generation`), and the `generation` that
-leads to. A receiver that stands anywhere between the two reaches it by applying the items (they
-are values, not differences), and from then on a beat without items says: all claims of that
-generation hold. So 1,000 idle groups cost one small message per pair and interval, and neither
-making nor taking it depends on their number.
+A *claim* says: "I lead `group` in `term`, and entries up to `commit` are committed". A node keeps
+its claims towards each peer as numbered states, the *generations*. A beat (`Beat`) has the claims
+that changed since the newest generation that the peer has acknowledged (`base_generation`), and the
+`generation` of the present state. A receiver that has any generation between the two reaches the
+present one by applying the items, because items are values, not differences. Then a beat without
+items says that all claims of that generation still hold. So 1,000 idle groups cost one small
+message per pair of nodes and interval, and the work does not depend on their number.
 
-Nothing bypasses the Raft core. Changed items become a `Heartbeat` for the core of a hosted group at
-once. What is merely vouched for is kept as "who, which term, when" (`vouched`, `replies_vouched`):
-the replica makes a `Heartbeat` or `HeartbeatReply` of it and steps that through its core when a
-deadline is near. Barriers (read index) use real messages, never beats.
+Nothing bypasses the Raft core. A changed item becomes a `Heartbeat` for the core of its group at
+once. Claims that merely still hold are kept as leader, term and time (`vouched`,
+`replies_vouched`). When a deadline is near, the replica makes a `Heartbeat` or `HeartbeatReply` of
+them and steps it through its core. Barriers (read index) use real messages, never beats.
 
 | danger | rule |
 |---|---|
 | lost beat | items stay in every beat until a generation that has them is acknowledged |
 | duplicate or late beat, late ack | `sequence`: only a newer one counts |
 | restart of the sender | a larger `incarnation` clears all its claims |
-| restart of the receiver | not between base and generation: it acks `SEND_FULL`, gets all claims |
-| the same, and its acks are lost | who was not heard lately gets all claims with every beat |
-| withdrawn claim | an item says so; a full beat withdraws what it does not name |
+| restart of the receiver | it has no such generation: it acks `SEND_FULL` and gets all claims |
+| restart of the receiver, lost acks | a peer that is not heard gets all claims with every beat |
+| withdrawn claim | an item says so; a full beat withdraws all claims that it does not name |
 | old and new leader both claim | the higher term is believed, a lower one never again |
-| follower with a higher term in one group of many | every ack names it, until the claim changes |
-| a cut between a leader and one other node | who hears both passes it on: `relayed` |
-| follower without a replica (not yet, or no longer) | the ack names it with term 0 |
-| late ack, check-quorum | an ack counts as of when its beat was *sent*, by the sender's clock |
-| commit beyond what a follower holds | its item carries min(commit, its match), then more |
+| follower has a higher term in one group | every ack names it, until the claim changes |
+| a cut between a leader and one other node | a node that hears both relays it: `relayed` |
+| follower without a replica (not yet, or no longer) | the ack names the group with term 0 |
+| late ack, check-quorum | an ack counts for when its beat was *sent*, by the sender's clock |
+| commit beyond what a follower holds | its item has min(commit, its match), later more |
 
-An ack vouches for no group that it names. Because an idle beat looks at no group, the node must say
-when the term of a hosted core moves, and when a replica is opened or closed: `term_moved`.
+An ack does not vouch for the groups that it names. A beat without items is not compared with any
+group. So the node must call `term_moved` when the term of a hosted core changes, and when a replica
+is opened or closed.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ from ottla.raft.types import NO_NODE, GroupId, LogIndex, Micros, NodeId, Term
 __all__ = ["NO_REPLICA", "SEND_FULL", "Beat", "BeatAck", "BeatItem", "Heartbeats"]
 
 CurrentTerm: TypeAlias = Callable[[GroupId], Term | None]
-"""The term of a group's core on this node; None when the node has no replica of it."""
+"""Returns the term of a group's core on this node; None if the node has no replica of it."""
 
 LATELY = 3
-"""Intervals for which a node that was heard is said to be (a beat or two may be lost)."""
+"""A node counts as heard for this many intervals (one or two beats may be lost)."""
 _AT_ONCE: Micros = 0
 _NO_REPLICA_HERE: Term = 0
 _NEVER_LED = (NO_NODE, -1)
@@ -58,9 +59,9 @@ _NEVER_LED = (NO_NODE, -1)
 class Heartbeats:
     """All beats of one node, sent and received.
 
-    `incarnation` must be larger after every restart of the node (the clock at its start will do, a
-    random number will not); `interval` and all times are microseconds of one monotonic clock.
-    `acks_ride`: an acknowledgement may be an interval late (see `rides`).
+    `incarnation` must be larger after every restart of the node (for example the clock at its
+    start, but not a random number). `interval` and all times are microseconds of one monotonic
+    clock. `acks_ride`: whether an acknowledgement may be an interval late (see `rides`).
     """
 
     def __init__(
@@ -80,14 +81,14 @@ class Heartbeats:
         self._next = now
         self._urgent = False
         self.changed: dict[GroupId, None] = {}
-        """Groups of which others say something new, by beat or answer, until somebody clears it."""
+        """Groups for which a peer's claim, or its refusal of ours, changed; see `take_changed`."""
         self._led: dict[GroupId, Led] = {}
         self._dirty: dict[GroupId, None] = {}
         self._outgoing = {peer: Outgoing(peer) for peer in peers if peer != node}
         self._incoming: dict[NodeId, Incoming] = {}
         self._seen: dict[NodeId, Micros] = {}
         self._hears: tuple[NodeId, ...] = ()
-        # The highest term claimed, and by whom; NO_NODE once that claim is withdrawn.
+        # For each group the highest term that was claimed, and the leader; NO_NODE if withdrawn.
         self._leaders: dict[GroupId, tuple[NodeId, Term]] = {}
 
     # The side that leads
@@ -112,12 +113,12 @@ class Heartbeats:
         commit: LogIndex,
         known_to: KnownTo | None = None,
     ) -> None:
-        """`commit` moved; `known_to(follower)` is what a follower holds for certain.
+        """The commit index of `group` moved. Without effect if this node does not lead the group.
 
-        It is asked when a beat is made, and again for a follower that was behind
-        (`RaftCore.commit_known_to` is meant). None keeps the one given last in this leadership;
-        before there was any, followers are told commit 0. O(1); without effect when this node does
-        not lead the group.
+        `known_to(follower)` returns what a follower holds for certain (`RaftCore.commit_known_to`).
+        It is called when a beat is made, and again for a follower that was behind. None: keep the
+        function given before in this leadership; if there was none, followers are told commit 0.
+        Costs O(1).
         """
         led = self._led.get(group)
         if led is not None:
@@ -127,17 +128,19 @@ class Heartbeats:
             self._dirty[group] = None
 
     def urgent(self, group: GroupId) -> None:
-        """Send what changed in `group` (and whatever else did) at the next `due`, this once.
+        """Send changes of `group` (and all other changes) at the next `due`, not only after the
+        interval.
 
-        Call it also when a follower has caught up with what is committed: it is told the rest.
-        Nothing is sent to a peer without news.
+        Call it also when a follower has caught up, so that it is told the whole commit index.
+        Nothing is sent to a peer for which nothing changed.
         """
         if group in self._led:
             self._dirty[group] = None
         self._urgent = True
 
     def due(self, now: Micros) -> list[Beat]:
-        """The beats to send now: to every peer once an interval, in a hurry to those with news."""
+        """The beats to send now: to every peer once an interval, and after `urgent` to peers for
+        which something changed."""
         regular = now >= self._next
         if not regular and not self._urgent:
             return []
@@ -158,16 +161,16 @@ class Heartbeats:
         ]
 
     def deadline(self) -> Micros:
-        """When `due` next has something to send; 0 means at once."""
+        """When `due` has something to send next; 0 means at once."""
         return _AT_ONCE if self._urgent else self._next
 
     @property
     def next_round(self) -> Micros:
-        """When every peer gets its next beat."""
+        """When every peer gets its next regular beat."""
         return self._next
 
     def on_ack(self, ack: BeatAck, now: Micros) -> list[Message]:
-        """Take an acknowledgement; returns what our own cores must be told: higher terms."""
+        """Take an acknowledgement. Returns messages for our own cores, about higher terms."""
         outgoing = self._outgoing.get(ack.sender)
         if outgoing is None or ack.incarnation != self._incarnation or not outgoing.take_ack(ack):
             return []
@@ -182,11 +185,8 @@ class Heartbeats:
         return replies
 
     def replies_vouched(self, group: GroupId) -> list[tuple[NodeId, Micros]]:
-        """Followers that acknowledged our claim to `group` in our current term.
-
-        With each, when the beat was sent that it acknowledged last: at that time or later it
-        followed us.
-        """
+        """The followers that have acknowledged our claim to `group` in our current term, each with
+        the time when its last acknowledged beat was sent: at that time or later it followed us."""
         led = self._led.get(group)
         if led is None:
             return []
@@ -203,7 +203,8 @@ class Heartbeats:
     def on_beat(
         self, beat: Beat, now: Micros, current_term: CurrentTerm
     ) -> tuple[BeatAck, list[Heartbeat]]:
-        """Take a beat; returns the answer, and Heartbeats to step through the cores they name."""
+        """Take a beat. Returns the acknowledgement, and Heartbeats to step through the cores of
+        their groups."""
         incoming = self._incoming_of(beat)
         if beat.incarnation < incoming.incarnation:
             return self._ack(beat, SEND_FULL, {}), []
@@ -227,10 +228,12 @@ class Heartbeats:
         return self._ack(beat, incoming.generation, incoming.refused), heartbeats
 
     def rides(self, beat: Beat, ack: BeatAck) -> bool:
-        """Whether the answer to a beat goes with the next beat there, and need not be sent.
+        """Whether the acknowledgement goes with the next beat to that node, and need not be sent
+        now.
 
-        So it is where neither says anything new, and being late by an interval costs the leader's
-        patience little: an idle pair of nodes then exchanges two messages an interval, not four.
+        That is so if neither has anything new and one interval of delay is small compared to the
+        election timeout. So an idle pair of nodes exchanges two messages per interval instead of
+        four.
         """
         news = beat.full or beat.items or ack.generation != beat.generation or ack.higher_terms
         outgoing = self._outgoing.get(beat.sender)
@@ -242,17 +245,18 @@ class Heartbeats:
     def term_moved(self, group: GroupId) -> None:
         """The core of a hosted group has another term, or its replica was opened or closed.
 
-        Without this an acknowledgement would go on vouching for a leader the core has left behind.
+        Without this call, acknowledgements would go on to vouch for a leader of an older term.
         """
         for incoming in self._incoming.values():
             if group in incoming.claims:
                 incoming.recheck[group] = None
 
     def vouched(self, group: GroupId) -> tuple[NodeId, Term, Micros] | None:
-        """The other node that leads `group` as far as beats tell, its term, when it last said so.
+        """The other node that leads `group` by its claims, its term, and when its last beat
+        arrived. None: no other node claims it.
 
-        The caller compares the time with its own patience and the term with its core's. A beat
-        vouches for the moment it was sent; the time is that of its arrival.
+        The caller compares the time with its own timeout and the term with its core's. A beat
+        vouches for the time when it was sent; the time here is that of its arrival.
         """
         leader = self.leader_of(group)
         if leader is None or leader[0] == self._node:
@@ -260,18 +264,19 @@ class Heartbeats:
         return (*leader, self._incoming[leader[0]].heard)
 
     def leader_of(self, group: GroupId) -> tuple[NodeId, Term] | None:
-        """Who leads `group`, this node included: the highest claim, unless it was withdrawn."""
+        """The leader of `group` and its term, by the highest claim (this node's claims count, too);
+        None if that claim was withdrawn."""
         leader, term = self._leaders.get(group, _NEVER_LED)
         return None if leader == NO_NODE else (leader, term)
 
     def claim(self, group: GroupId) -> Claim:
-        """The highest claim to `group` that there was, of nobody any more if it was withdrawn."""
+        """The highest claim to `group`; its leader is `NO_NODE` if it was withdrawn."""
         leader, term = self._leaders.get(group, _NEVER_LED)
         return Claim(term, leader)
 
     def relayed(self, group: GroupId, now: Micros, within: Micros) -> Claim | None:
-        """The newest claim to `group` of a node that this one does not hear, as nodes say that are
-        `alive` and hear it. It is for clients (sim-S68); nothing is decided by it."""
+        """The newest claim to `group` of a node that this one does not hear, passed on by nodes
+        that are `alive` and hear it; or None. Only for answers to clients (sim-S68)."""
         claims = [
             each.relayed[group]
             for each in self._incoming.values()
@@ -280,38 +285,39 @@ class Heartbeats:
         return max(claims, default=None)
 
     def alive(self, peer: NodeId, now: Micros, within: Micros) -> bool:
-        """Whether a new beat or acknowledgement of `peer` came in the last `within`."""
+        """Whether a new beat or acknowledgement of `peer` arrived in the last `within`."""
         seen = self._seen.get(peer)
         return peer == self._node or (seen is not None and now - seen <= within)
 
     def hears(self, peer: NodeId) -> bool:
-        """Whether something new of `peer` came lately, as this node tells the others."""
+        """Whether `peer` was heard lately (`LATELY`), as this node tells the others."""
         return peer in self._hears
 
     def heard_of(self, peer: NodeId, now: Micros, within: Micros) -> bool:
-        """Whether another node that is `alive` said last that it hears of `peer`."""
+        """Whether another node that is `alive` said in its last beat that it hears `peer`."""
         return any(
             peer in each.hears and self.alive(each.peer, now, within)
             for each in self._incoming.values()
         )
 
     def heard(self, peer: NodeId) -> Micros | None:
-        """When a beat of `peer` last vouched for its claims; None before the first."""
+        """When the last beat of `peer` that vouched for its claims arrived; None before the
+        first."""
         incoming = self._incoming.get(peer)
         return None if incoming is None else incoming.heard
 
     def acknowledged(self, peer: NodeId) -> Micros | None:
-        """When the beat was sent that `peer` acknowledged last; None before the first."""
+        """When the last beat that `peer` acknowledged was sent; None before the first."""
         outgoing = self._outgoing.get(peer)
         return None if outgoing is None else outgoing.acknowledged
 
     def take_changed(self) -> dict[GroupId, None]:
-        """Groups of which a peer's claim, or its refusal of ours, changed since the last call."""
+        """Groups for which a peer's claim, or its refusal of ours, changed since the last call."""
         changed, self.changed = self.changed, {}
         return changed
 
     def forget(self, group: GroupId) -> None:
-        """The group is gone (deleted): claim nothing, believe nobody, vouch for nothing."""
+        """The group was deleted: drop all claims to it."""
         self.not_leading(group)
         self._leaders.pop(group, None)
         self.term_moved(group)
@@ -319,7 +325,7 @@ class Heartbeats:
     # Inside
 
     def _spread(self) -> None:
-        """Note for each peer what changed since the last time."""
+        """Note for each peer which claims changed since the last call."""
         led_groups, dirty = self._led, self._dirty
         for outgoing in self._outgoing.values():
             if not dirty and not outgoing.behind:
@@ -334,7 +340,7 @@ class Heartbeats:
         self._dirty = {}
 
     def _incoming_of(self, beat: Beat) -> Incoming:
-        """What the beat's sender claims; from nothing when the beat is the first of its life."""
+        """The claims of the beat's sender; empty if this is the first beat of an incarnation."""
         incoming = self._incoming.get(beat.sender)
         if incoming is None or beat.incarnation > incoming.incarnation:
             if incoming is not None:
@@ -377,7 +383,8 @@ class Heartbeats:
                 self._believe(group, item.term, incoming.peer)
 
     def _hold_against_cores(self, incoming: Incoming, current_term: CurrentTerm) -> list[Heartbeat]:
-        """Heartbeats for new claims; those that a core has left behind are refused instead."""
+        """Heartbeats for new claims. A claim of an older term than the core's is refused
+        instead."""
         recheck, incoming.recheck = incoming.recheck, {}
         claims, refused = incoming.claims, incoming.refused
         heartbeats = []

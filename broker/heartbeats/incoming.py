@@ -1,4 +1,4 @@
-"""What one peer claims in its beats, as the node keeps it that hears them: see `beats`."""
+"""`Incoming`: the claims of one peer, as the node that receives its beats keeps them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.raft.types import GroupId, Micros, NodeId, Term
 
 
 class Incoming:
-    """What one peer claims."""
+    """The claims of one peer, from its beats."""
 
     __slots__ = (
         "changes",
@@ -32,23 +32,23 @@ class Incoming:
         self.generation = SEND_FULL
         self.claims: dict[GroupId, BeatItem] = {}
         self.changes = 0
-        """Of `claims`, so far."""
+        """How often `claims` has changed."""
         self.heard: Micros = 0
-        """When a beat last vouched for `claims`."""
+        """When the last beat that vouched for `claims` arrived."""
         self.hears: Sequence[NodeId] = ()
-        """Whom it hears itself, as it said last."""
+        """The nodes that the peer hears, by its last beat."""
         self.recheck: dict[GroupId, None] = {}
-        """Claims to be held against the group's core again."""
+        """Groups whose claim must be compared with the core again."""
         self.refused: dict[GroupId, Term] = {}
         self.relayed: Mapping[GroupId, Claim] = {}
-        """What nodes claim that this node does not hear, and the peer does."""
+        """Claims of nodes that the peer hears and this node does not."""
 
 
 def unheard_by(
     peer: NodeId, heard: Iterable[NodeId], incoming: Mapping[NodeId, Incoming]
 ) -> list[Incoming]:
-    """Those that this node has `heard` lately and `peer` does not hear, as it said last; all, if it
-    says nothing: it may be cut off one way."""
+    """The nodes that this node has `heard` lately and that `peer` does not hear, by its last beat.
+    If `peer` itself was not heard, all of them: it may be cut off in one direction."""
     heard = tuple(heard)
     hears = incoming[peer].hears if peer in heard and peer in incoming else ()
     unheard = [each for each in heard if each != peer and each not in hears]
@@ -56,7 +56,8 @@ def unheard_by(
 
 
 def newest(unheard: Iterable[Incoming]) -> dict[GroupId, Claim]:
-    """What these peers claim, for who does not hear them: of each group the newest claim."""
+    """The newest claim of these peers for each group, to be passed on to a node that does not hear
+    them."""
     relayed: dict[GroupId, Claim] = {}
     for incoming in unheard:
         for group, item in incoming.claims.items():

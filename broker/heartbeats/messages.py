@@ -1,7 +1,7 @@
-"""What nodes say to each other to stay in touch: beats, their items, and acknowledgements.
+"""The heartbeat messages between nodes: beats, their items, and acknowledgements.
 
-The rules behind the fields are told in `ottla.broker.heartbeats.heartbeats`. All messages are
-values: whoever carries them hands them on as they are, and nobody changes them.
+`ottla.broker.heartbeats.heartbeats` explains the rules behind the fields. Messages are values:
+nobody may change them.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import NamedTuple
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 SEND_FULL = -1
-"""Generation of a receiver that cannot follow: it needs all claims."""
+"""The generation of a receiver that needs all claims."""
 
 NO_REPLICA: LogIndex = -1
-"""Commit of an item for a node that is no voter of the group: it only learns who leads."""
+"""The commit of an item for a node that is no voter of the group: it only learns the leader."""
 
 
 class BeatItem(NamedTuple):
-    """One claim: the sender leads `group` in `term`; `leading` False: no longer."""
+    """One claim: the sender leads `group` in `term`. `leading` False: it no longer leads."""
 
     group: GroupId
     term: Term
     commit: LogIndex
-    """Committed, never beyond what the receiver holds; `NO_REPLICA` where that is no voter."""
+    """The commit index, at most what the receiver holds; `NO_REPLICA` if that is no voter."""
     leading: bool
 
 
 class Claim(NamedTuple):
-    """Who says to lead a group, in which term, as clients are told it; of two the larger is
-    newer. What makes a core follow is a `BeatItem`, which comes from that node itself."""
+    """The claim of a node to lead a group in a term, for answers to clients. The larger of two
+    claims is newer. A core follows only by a `BeatItem`, which comes from the leader itself."""
 
     term: Term
     leader: NodeId
@@ -39,44 +39,45 @@ class Claim(NamedTuple):
 
 @dataclass(slots=True)
 class Beat:
-    """One node to another: still alive, and this is what I lead."""
+    """A heartbeat from one node to another: the sender is alive, and leads these groups."""
 
     sender: NodeId
     to: NodeId
     incarnation: int
-    """Of the sender; larger after every restart."""
+    """The incarnation of the sender; larger after every restart."""
     sequence: int
     """Counts the beats of this pair and incarnation, from 1."""
     generation: int
-    """The state of the claims when the beat was made."""
+    """The generation of the claims after the items are applied."""
     base_generation: int
-    """The state the items build upon."""
+    """The oldest generation to which the items can be applied."""
     full: bool
-    """The items are all claims there are; the base does not matter."""
+    """Whether the items are all claims; then the base does not matter."""
     items: Sequence[BeatItem]
     sent_at: Micros
-    """The sender's clock; only ever echoed."""
+    """When the beat was sent, by the sender's clock; the acknowledgement returns it."""
     ack: BeatAck | None = None
-    """Of the receiver's newest beat, if that is not acknowledged yet."""
+    """The acknowledgement of the receiver's newest beat, if that was not sent yet."""
     hears: Sequence[NodeId] = ()
-    """Nodes of which the sender heard lately, whoever they lead."""
+    """The nodes that the sender has heard lately."""
     relayed: Mapping[GroupId, Claim] = field(default_factory=dict)
-    """All that those of them claim which the receiver does not hear, as it said last."""
+    """The claims of those of them that the receiver does not hear."""
 
 
 @dataclass(slots=True)
 class BeatAck:
-    """Answer to a beat: the sender follows in all claims of `generation` but `higher_terms`."""
+    """Acknowledges a beat: the sender follows in all claims of `generation` except in the groups of
+    `higher_terms`."""
 
     sender: NodeId
     to: NodeId
     incarnation: int
-    """Of the beat's sender."""
+    """The incarnation in the beat."""
     sequence: int
-    """Of the beat."""
+    """The sequence of the beat."""
     generation: int
-    """What the receiver now has; `SEND_FULL` when it needs all claims."""
+    """The generation that the acknowledging node now has; `SEND_FULL` if it needs all claims."""
     sent_at: Micros
-    """Echo of the beat's."""
+    """The `sent_at` of the beat."""
     higher_terms: Sequence[tuple[GroupId, Term]] = ()
-    """Groups in which it does not follow, with its own term there; 0: it has no replica."""
+    """Groups in which it does not follow, each with its own term; 0: it has no replica."""

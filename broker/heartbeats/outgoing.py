@@ -1,8 +1,8 @@
-"""The leading side of beats: what a node claims, and per peer what it told and what was taken.
+"""`Outgoing`: the claims of a node towards one peer: what it told, and what was acknowledged.
 
-`Outgoing.told` is the state of the claims as of `generation`, `pending` the groups that changed
-since the newest acknowledged one. A change is noted once for each peer; it stays in every beat
-until an acknowledgement covers it. Withdrawn claims stay in `told` for as long as they are pending.
+`_told` has the claims of the present generation, `_pending` the groups whose claims changed since
+the newest acknowledged generation. A change is noted once for each peer and is in every beat until
+an acknowledgement covers it. A withdrawn claim stays in `_told` as long as it is pending.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ottla.broker.heartbeats.messages import NO_REPLICA, Beat, BeatAck, BeatItem
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 KnownTo: TypeAlias = Callable[[NodeId], LogIndex]
-"""What a follower holds for certain (at least as far as it is committed); 0 when unknown."""
+"""Returns the commit index that a follower holds for certain; 0 if nothing is known of it."""
 
 
 def known_to_nobody(_follower: NodeId) -> LogIndex:
-    """What followers hold before anything was heard of them: nothing."""
+    """The default: nothing is known of any follower."""
     return 0
 
 
 class Led:
-    """A group this node leads."""
+    """A group that this node leads."""
 
     __slots__ = ("claimed", "commit", "followers", "known_to", "term")
 
@@ -34,11 +34,11 @@ class Led:
         self.commit = commit
         self.known_to: KnownTo = known_to_nobody
         self.claimed: dict[NodeId, int] = {}
-        """By peer: a generation that holds this claim, as all later ones do."""
+        """By peer: the first generation that has this claim; all later ones have it, too."""
 
 
 class Outgoing:
-    """What one peer is told."""
+    """The claims towards one peer."""
 
     __slots__ = (
         "_acked_sequence",
@@ -67,14 +67,14 @@ class Outgoing:
         self.full = True
         """The peer needs all claims."""
         self.hurry = False
-        """There is something to say that the last beat did not; it need not wait."""
+        """Something changed since the last beat, so the next one may be sent before its time."""
         self.owed: BeatAck | None = None
-        """What goes to the peer with the next beat."""
+        """The acknowledgement that goes to the peer with the next beat."""
         self.relayed: Mapping[GroupId, Claim] = {}
-        """What others claim whom the peer does not hear; in every beat."""
+        """Claims of nodes that the peer does not hear; they are in every beat."""
         self.relayed_of: list[tuple[NodeId, int, int]] = []
-        """Whose claims these are, of which life, and after how many changes."""
-        self._changed = False  # since `_generation`
+        """The nodes of these claims, with their incarnations and their numbers of changes."""
+        self._changed = False  # whether a claim changed since `_generation`
         self._generation = 0
         self._base = 0
         self._sequence = 0
@@ -82,17 +82,17 @@ class Outgoing:
         self._vouched_at: Micros | None = None
         self._told: dict[GroupId, BeatItem] = {}
         self._pending: dict[GroupId, int] = {}
-        # The items of the last beat, while the next one needs the same.
+        # The items of the last beat, if the next one has the same; else None.
         self._items: tuple[BeatItem, ...] | None = None
         self.behind: dict[GroupId, None] = {}
-        """Groups whose commit is ahead of what the peer holds."""
-        self._heard = False  # since `behind` was last looked at
+        """Groups whose commit index is ahead of what the peer holds."""
+        self._heard = False  # whether the peer was heard since the last `lagging`
         self._refused: dict[GroupId, Term] = {}
         self.newly_refused: Sequence[GroupId] = ()
-        """Groups that the last acknowledgement names, and the one before did not."""
+        """Groups that are in the last acknowledgement and were not in the one before."""
 
     def claim(self, group: GroupId, led: Led) -> None:
-        """Tell the peer that this node leads `group`, unless it was told exactly that."""
+        """Tell the peer that this node leads `group`, unless it was told exactly that before."""
         peer = self.peer
         if peer in led.followers:
             commit = led.commit
@@ -119,7 +119,7 @@ class Outgoing:
     def beat(
         self, node: NodeId, incarnation: int, now: Micros, hears: Sequence[NodeId] = ()
     ) -> Beat:
-        """The next beat from `node` to this peer; `node` hears of those."""
+        """The next beat from `node` to this peer. `hears`: the nodes that `node` hears."""
         if self._changed:
             self._generation += 1
             self._changed = False
@@ -152,17 +152,16 @@ class Outgoing:
         )
 
     def relay(self, unheard: Sequence[Incoming]) -> None:
-        """Tell the peer what these claim. Looks at no claim while nothing changed: a peer that is
-        dead hears nobody, for as long as it is."""
+        """Tell the peer the claims of these nodes. The claims are read only if they changed: a dead
+        peer hears nobody, so this is called for it all the time."""
         of = [(each.peer, each.incarnation, each.changes) for each in unheard]
         if of != self.relayed_of:
             self.relayed, self.relayed_of = newest(unheard), of
 
     def lagging(self) -> list[GroupId]:
-        """Groups to claim again, because the peer may by now hold more of what is committed.
+        """Groups to claim again, because the peer may hold more committed entries by now.
 
-        Empty while nothing was heard of the peer: then it cannot hold more, and a dead peer costs
-        nothing.
+        Empty if the peer was not heard since the last call, so that a dead peer costs nothing.
         """
         if not self.behind or not self._heard:
             return []
@@ -172,7 +171,7 @@ class Outgoing:
         return groups
 
     def take_ack(self, ack: BeatAck) -> bool:
-        """Take in an acknowledgement of this incarnation's beats; False when it is an old one."""
+        """Take an acknowledgement of a beat of this incarnation. False: it is an old one."""
         if not self._acked_sequence < ack.sequence <= self._sequence:
             return False
         self._acked_sequence = ack.sequence
@@ -194,13 +193,14 @@ class Outgoing:
         return True
 
     def restart(self) -> None:
-        """The peer has lost what it was told: tell it everything, soon."""
+        """The peer has lost the claims: send it all of them soon."""
         if not self.full:
             self.full = self.hurry = True
             self._items = None
 
     def vouched_at(self, group: GroupId, led: Led) -> Micros | None:
-        """When the beat was sent whose ack says that the peer follows in this claim."""
+        """When the beat was sent whose acknowledgement says that the peer follows in this group;
+        None if there is none."""
         claimed = led.claimed.get(self.peer)
         if claimed is None or claimed > self._base or group in self._refused:
             return None
@@ -208,7 +208,7 @@ class Outgoing:
 
     @property
     def acknowledged(self) -> Micros | None:
-        """When the beat was sent that the peer acknowledged last."""
+        """When the last beat that the peer acknowledged was sent; None before the first."""
         return self._vouched_at
 
     def _tell(self, item: BeatItem) -> None:
@@ -218,7 +218,7 @@ class Outgoing:
         self._changed = self.hurry = True
 
     def _settle(self, generation: int) -> None:
-        """Everything up to `generation` has been taken: it need not be told again."""
+        """The peer has everything up to `generation`: do not send it again."""
         pending, told = self._pending, self._told
         settled = [group for group, changed in pending.items() if changed <= generation]
         for group in settled:

@@ -1,4 +1,4 @@
 """What a topic can be: its name, its configs with Kafka's types, and `Topic` as users write it.
 
-Not: which topics there are (`controller`).
+Not: the list of existing topics (`controller`).
 """

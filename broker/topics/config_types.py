@@ -1,12 +1,12 @@
-"""How Apache Kafka 4.3.1 reads and checks the value of a topic config: its types and validators.
+"""Types and validators of topic configs, as Apache Kafka 4.3.1 reads and checks their values.
 
-A type reads a text (`read`), or says with Kafka's words why it cannot; a value that is read may
-still be outside of what the config's validator takes. Measured: 90 values for each of the 33 topic
-configs, in CreateTopics (`tests/broker/topic_configs_measured.json`).
+A type reads a text (`read`) and validates the value, or raises with Kafka's message. Measured: 90
+values for each of the 33 topic configs, in CreateTopics
+(`tests/broker/topic_configs_measured.json`).
 
-Numbers are read as Java reads them: blanks around them go, a sign may stand before them, any
-decimal digit of Unicode counts. The words after `Invalid value` differ: the text itself where it
-was not read, what was read where the validator refused it.
+Numbers are read as in Java: surrounding blanks are ignored, a sign is allowed, and every decimal
+digit of Unicode counts. After `Invalid value` Kafka's message has the text itself if it could not
+be read, and the value that was read if the validator refused it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ottla.broker.arguments.arguments import INT32_MAX, INT64_MAX
 from ottla.log.types import Unpacked
 
 _BLANKS = "".join(map(chr, range(33)))
-"""What Java's `trim` takes away."""
+"""The characters that Java's `trim` removes."""
 _LONGEST_NUMBER = 40
-"""Digits, leading zeros among them: Python refuses to read numbers of some thousand digits."""
+"""Most digits of a number, with leading zeros: Python refuses numbers of some thousand digits."""
 _DOUBLE = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _HEX_DIGITS = r"([0-9a-f]+\.?|[0-9a-f]*\.[0-9a-f]+)"
 _HEX_DOUBLE = re.compile(
@@ -33,14 +33,14 @@ _REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
 
 
 class UnreadableError(ValueError):
-    """A text that Kafka does not take; the message is what Kafka says, without the names."""
+    """A text that Kafka refuses. The message is the reason in Kafka's message."""
 
     def __init__(self, why: str, value: str | None = None, *, whole: bool = False) -> None:
         super().__init__(why)
         self.value = value
-        """What stands for the value in Kafka's sentence; None: the text as it came."""
+        """How Kafka's message writes the value; None: as the text itself."""
         self.whole = whole
-        """The message is Kafka's whole sentence."""
+        """Whether the message is Kafka's whole message."""
 
 
 Read: TypeAlias = Callable[[str, str], Unpacked]
@@ -50,18 +50,18 @@ class ConfigType(NamedTuple):
     """A type with its validator."""
 
     word: str
-    """Kafka's name of it, with what the validator asks for: for pages."""
+    """Kafka's name of the type and what its validator allows, for pages."""
     read: Read
-    """(name, text) → value. Raises `UnreadableError`."""
+    """`read(name, text)` returns the value. Raises `UnreadableError`."""
     written: str
-    """How a person writes a value in Python."""
+    """What a user writes for it in Python, for error messages."""
     takes_truth: bool = False
     takes_number: bool = False
     takes_fraction: bool = False
 
 
 def whole_number(text: str) -> int | None:
-    """A decimal integer as Java reads one; None if it is none."""
+    """The decimal integer in a text, as Java reads it; None if there is none."""
     digits = text.strip(_BLANKS)
     unsigned = digits[1:] if digits[:1] in {"-", "+"} else digits
     if not unsigned.isdecimal() or len(unsigned) > _LONGEST_NUMBER:
@@ -97,7 +97,7 @@ def _range(least: int, most: int | None, smallest: int, besides: int | None) -> 
 
 
 def int_type(least: int, most: int | None = None, besides: int | None = None) -> ConfigType:
-    """A 32 bit integer from `least` on, or the one value `besides`."""
+    """A 32 bit integer from `least` to `most`, or the value `besides`."""
     word = "int" + _range(least, most, -INT32_MAX - 1, besides)
     read = _at_most("INT", INT32_MAX, least, most, besides=besides)
     return ConfigType(word, read, "a whole number", takes_number=True)
@@ -122,7 +122,7 @@ def _double(_: str, text: str) -> float:
 
 
 def parse_double(text: str) -> float | None:
-    """The double that Java reads from a text; None where there is none.
+    """The double in a text, as Java reads it; None if there is none.
 
     >>> parse_double("1e-1d"), parse_double("0x1p-1"), parse_double("-0x.8p9999"), parse_double("x")
     (0.1, 0.5, -inf, None)
@@ -156,7 +156,7 @@ def java_double(value: float) -> str:
 
 
 def _boolean(_: str, text: str) -> bool:
-    # Java's `equalsIgnoreCase` compares upper cases, among which that of a long s is S.
+    # Java's `equalsIgnoreCase` compares upper cases; the upper case of the long s (U+017F) is S.
     word = text.strip(_BLANKS).upper()
     if word not in {"TRUE", "FALSE"}:
         raise UnreadableError("Expected value to be either true or false")
@@ -181,7 +181,7 @@ def _split(text: str) -> list[str]:
 
 
 def list_type(*words: str) -> ConfigType:
-    """A list, with commas between, of these words; it may be empty."""
+    """A list of these words, separated by commas; it may be empty."""
 
     def read(name: str, text: str) -> list[str]:
         members = _split(text)
@@ -213,7 +213,7 @@ REPLICAS = ConfigType("list of partition:broker, or *", _replicas, "a text")
 
 
 def refusal_of(kind: ConfigType, name: str, text: str) -> str:
-    """Why Kafka does not take this text for a config, in its words; empty when it does."""
+    """Kafka's message if it refuses this text for a config; empty if it accepts it."""
     try:
         kind.read(name, text)
     except UnreadableError as error:
@@ -223,5 +223,5 @@ def refusal_of(kind: ConfigType, name: str, text: str) -> str:
 
 
 def invalid(name: str, value: str, why: str) -> str:
-    """Kafka's sentence about a value that a config does not take."""
+    """Kafka's message for a refused value of a config."""
     return f"Invalid value {value} for configuration {name}: {why}"

@@ -1,18 +1,18 @@
-"""The configs a topic can have: the 33 of Apache Kafka 4.3.1, and what each of them does here.
+"""The configs of a topic: the 33 of Apache Kafka 4.3.1, and the effect of each in Ottla.
 
-Three kinds of rows:
+There are three kinds of rows:
 
-* *served*: the value changes what Ottla does, as it does in Kafka.
-* *no effect here*: it is about something that this broker does not have (segments, a cleaner,
-  remote storage), so every value that Kafka takes is taken, kept, and shown as having no effect
-  (`Cluster.describe`). Tools send many of these without being asked.
-* *only as it is*: values that describe what happens here anyway are taken, and have no effect. One
-  that asks for something else (compaction, records that go after an hour) is refused by name:
-  a test that relies on it should fail where it is asked for, not where it is missed.
+* *served*: the value changes what Ottla does, as in Kafka.
+* *no effect here*: the config is about something that this broker does not have (segments, a
+  cleaner, remote storage). Every value that Kafka accepts is accepted, stored, and shown as having
+  no effect (`Cluster.describe`). Tools often send such configs.
+* *only as it is*: a value is accepted if it describes what Ottla does anyway. A value that asks for
+  something else (compaction, deletion of records after an hour) is refused with the config's name:
+  a test that needs it should fail when it creates the topic, not later.
 
-Values that Kafka refuses are refused in its words. Values are texts, as on the wire and in the
-controller's log, and stay as they were written. `docs/reference/topic-configs.md` is made from this
-table.
+A value that Kafka refuses is refused with Kafka's message. Values are texts, as on the wire and in
+the controller's log, and are stored as they were written. `docs/reference/topic-configs.md` is
+generated from this table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COMPRESSIONS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 
 class Effect(Enum):
-    """What a config does here; see the module's text."""
+    """The effect of a config here; see the module's docstring."""
 
     SERVED = "served"
     NONE = "no effect here"
@@ -52,7 +52,7 @@ class Effect(Enum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from (Kafka's DescribeConfigs; CreateTopics v5 answers use it too)."""
+    """The source of a value (Kafka's DescribeConfigs; also in CreateTopics answers from v5 on)."""
 
     TOPIC = 1
     BROKER = 4
@@ -60,24 +60,25 @@ class ConfigSource(IntEnum):
 
 
 class TopicConfig(NamedTuple):
-    """One row: what a config is called, may be, is when nobody says, and does."""
+    """One row: a config's name, type, default and effect."""
 
     name: str
     type: ConfigType
     default: str | Callable[[ClusterConfig], str]
     effect: Effect
     meaning: str
-    """What it does here, or why nothing comes of it."""
+    """What it does here, or why it has no effect."""
     promises: Callable[[Unpacked], str] = lambda _: ""
-    """Of an *only as it is* row: why a value that Kafka takes is not taken here; empty if it is."""
+    """In a row *only as it is*: why a value that Kafka accepts is refused here; empty: it is
+    not."""
 
     def default_in(self, settings: ClusterConfig) -> str:
-        """The value of a topic that says nothing, in a cluster of these settings."""
+        """The value in a cluster of these settings if the topic does not set it."""
         return self.default if isinstance(self.default, str) else self.default(settings)
 
 
 class ConfigValue(NamedTuple):
-    """A topic's config as it stands."""
+    """The present value of a topic's config."""
 
     name: str
     value: str
@@ -254,13 +255,13 @@ _ROWS: tuple[TopicConfig, ...] = (
     ),
 )
 TOPIC_CONFIGS: Mapping[str, TopicConfig] = {row.name: row for row in _ROWS}
-"""All of them, in the order of their names."""
+"""All configs by name, in alphabetical order."""
 
 
 def refusal(configs: Mapping[str, str | None]) -> str:
-    """Why these configs cannot be set on a topic (INVALID_CONFIG); empty when they can.
+    """Why these configs cannot be set on a topic (INVALID_CONFIG); empty if they can.
 
-    In Kafka's order: nulls, then names, then values, then values that contradict each other.
+    The checks are in Kafka's order: nulls, names, values, values that contradict each other.
     """
     nulls = [name for name, value in configs.items() if value is None]
     if nulls:
@@ -280,7 +281,7 @@ def _value_refusal(row: TopicConfig, value: str) -> str:
     if why:
         return why
     promise = row.promises(row.type.read(row.name, value))
-    if promise.endswith("."):  # Kafka's own sentence
+    if promise.endswith("."):  # Kafka's whole message
         return promise
     return invalid(row.name, value, promise) if promise else ""
 
@@ -296,7 +297,8 @@ def _contradiction(configs: Mapping[str, str | None]) -> str:
 
 
 def describe(configs: Mapping[str, str], settings: ClusterConfig) -> list[ConfigValue]:
-    """Every config of a topic that set `configs`, by name, with the value in force."""
+    """All configs of a topic that sets `configs`, with their present values, in alphabetical
+    order."""
     plain = ClusterConfig()
     values = []
     for row in TOPIC_CONFIGS.values():
@@ -312,8 +314,8 @@ def describe(configs: Mapping[str, str], settings: ClusterConfig) -> list[Config
 
 
 def has_effect(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> bool:
-    """Whether anything comes of a config that a topic was created with: not of one that describes
-    what happens anyway, nor of a segment that has room for every batch that is accepted."""
+    """Whether a config that a topic sets has an effect. `segment.bytes` has one only if it is
+    smaller than the largest batch that is accepted."""
     if name == "segment.bytes":
         most = integer("max.message.bytes", configs, settings)
         return integer(name, configs, settings) < most
@@ -321,8 +323,8 @@ def has_effect(name: str, configs: Mapping[str, str], settings: ClusterConfig) -
 
 
 def _in_force(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> Unpacked:
-    """A config's value as it was read. A text that cannot be read came out of a log that another
-    version wrote; the topic is served as if it had said nothing."""
+    """A config's present value. If its text cannot be read (another version wrote the log), the
+    value is the default."""
     row = TOPIC_CONFIGS[name]
     try:
         return row.type.read(name, configs.get(name, row.default_in(settings)))
@@ -331,12 +333,12 @@ def _in_force(name: str, configs: Mapping[str, str], settings: ClusterConfig) ->
 
 
 def text(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> str:
-    """The value in force of a config that is a word, such as `message.timestamp.type`."""
+    """The present value of a config that is a word, such as `message.timestamp.type`."""
     return str(_in_force(name, configs, settings))
 
 
 def integer(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> int:
-    """The value in force of a numeric config, such as `max.message.bytes`."""
+    """The present value of a numeric config, such as `max.message.bytes`."""
     value = _in_force(name, configs, settings)
     assert isinstance(value, int), f"{name} of a topic is {value!r}, which is no number"
     return value

@@ -1,4 +1,4 @@
-"""What a topic may be called (Kafka's `Topic.validate`)."""
+"""Which names a topic may have (Kafka's `Topic.validate`)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from ottla.broker.arguments.spelling import printable
 
 MAX_NAME_LENGTH = 249
-"""Longest topic name: with a partition number it still fits a file name."""
+"""Longest topic name: with a partition number it must fit into a file name."""
 METADATA_LOG = "__cluster_metadata"
-"""Where Kafka's controllers keep what they decide: no topic that anybody may create."""
+"""The log of Kafka's controllers: nobody may create a topic of this name."""
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def name_refusal(name: str) -> str:
-    """Why this can be no topic's name (INVALID_TOPIC_EXCEPTION); empty when it can."""
+    """Why a topic cannot have this name (INVALID_TOPIC_EXCEPTION); empty if it can."""
     told = printable(name)
     if not name:
         why = "the empty string is not allowed"

@@ -1,9 +1,8 @@
-"""`Topic`: a topic as a user asks for it, checked when it is made.
+"""`Topic`: a topic as a user writes it, checked when the object is made.
 
-Numbers are taken as numbers, also where Kafka wants text: a config's value may be a whole number,
-True or False if its type is one (`ottla.broker.topics.configs`). What no cluster could make sense
-of is refused here, in words that name the argument; what one may still refuse, its controller
-answers.
+A config's value may be a number, True or False if its type allows that
+(`ottla.broker.topics.configs`), although Kafka has only texts. A value that no cluster could accept
+raises here, with the name of the argument. Other refusals come from the cluster's controller.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from ottla.broker.errors import ConfigError
 from ottla.broker.topics.configs import TOPIC_CONFIGS
 
 MOST_DIGITS = 10
-"""Of a count in `NAME:PARTITIONS:RF`: an int32 has no more."""
+"""Most digits of a number in `NAME:PARTITIONS:RF`, as in an int32."""
 MOST_REPLICAS = 1_000
-"""Of a partition: more than there are nodes, of which the controller speaks."""
+"""Most nodes in one list of an assignment. The controller checks that the nodes exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic to create: `replication_factor` None means as many replicas as nodes, up to 3.
 
-    `assignment[p]` names the nodes of partition *p*, its preferred leader first; it takes the place
-    of the two numbers. `configs` are Kafka's topic configs by name; numbers, True and False may be
-    written as such. Raises `ConfigError` for a value that is none of what its argument takes; what
-    a cluster may still refuse (a name, a count, a config) it answers `create_topic` with.
+    `assignment[p]` lists the nodes of partition *p*, its preferred leader first; it replaces the
+    two numbers. `configs` are Kafka's topic configs by name; values may be numbers, True or False.
+    Raises `ConfigError` if a value has a wrong type. A cluster may still refuse the topic (its
+    name, a count, a config): then `create_topic` raises.
 
     >>> from ottla import Cluster, Topic
     >>> with Cluster(nodes=1, topics=[Topic("orders", partitions=2)]) as cluster:
@@ -81,9 +80,9 @@ class Topic:
 
 
 def topics_of(value: object) -> tuple[Topic, ...]:
-    """The argument `topics` of a cluster: topics, or their names (as `Topic.parse` reads them).
+    """The topics in the argument `topics` of a cluster: `Topic`s, or texts for `Topic.parse`.
 
-    Raises `ConfigError` also where two have the same name.
+    Raises `ConfigError`, also if two have the same name.
 
     >>> [each.name for each in topics_of(["orders", "audit:2", Topic("log")])]
     ['orders', 'audit', 'log']
@@ -110,7 +109,7 @@ def _parsed(spelled: str, where: str) -> Topic:
 
 
 _TOO_LONG = 10**40
-"""Numbers of so many digits are no value of a config, and nothing to be printed."""
+"""Numbers of this size and above are refused, because no config allows them."""
 
 
 def _configs(value: object) -> dict[str, str]:
@@ -121,7 +120,7 @@ def _configs(value: object) -> dict[str, str]:
 
 
 def _config(name: str, value: object) -> str:
-    """A config's value as text, as it goes over the wire; whether Kafka takes it is asked later."""
+    """A config's value as text, as on the wire. Whether Kafka accepts it is checked later."""
     where = f"configs[{shown(name)}]"
     if is_a(value, str):
         return text(where, value)
@@ -132,7 +131,7 @@ def _config(name: str, value: object) -> str:
             return str(value).lower()
     elif (number := as_whole(value)) is not None:
         if (row is None or row.type.takes_number) and abs(number) < _TOO_LONG:
-            return str(number)  # whoever knows the config says its range
+            return str(number)  # the range is checked later
     elif is_a(value, float) and row is not None and row.type.takes_fraction:
         return repr(float(value))
     raise ConfigError(f"{where} is {shown(value)}; {taken} is wanted")

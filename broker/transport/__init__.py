@@ -1,4 +1,4 @@
 """How messages get from node to node: one module per way.
 
-Not: which messages (`driver`, `heartbeats`).
+Not: the messages (`driver`, `heartbeats`).
 """

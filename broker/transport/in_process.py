@@ -1,19 +1,19 @@
 """The network between the nodes of one process, with faults by rule.
 
-All nodes live on one event loop. Without delay and without rules a message goes straight into the
-receiver's inbox callback, which only queues it and schedules a turn, so senders never recurse into
-receivers. With a delay all messages stand in one queue, first in first out, behind one timer of the
-loop: every link has the same delay, so the order of sending is the order of delivery, per pair and
-over all.
+All nodes run on one event loop. Without delay and without rules, `send` calls the receiver
+directly; the receiver only queues the message and schedules a turn, so there is no recursion
+between nodes. With a delay, all messages are in one queue with one timer of the loop. Every link
+has the same delay, so all messages are delivered in the order in which they were sent.
 
-Rules are consulted when a message is sent and again when it arrives: what is under way to a node
-when it is cut off, or detached, does not reach it (nor its successor that attaches later).
+Rules are checked when a message is sent and again when it arrives. A message in flight to a node
+that is cut off or detached meanwhile is dropped; it does not reach a node that attaches later,
+either.
 
 | rule | what happens to a message from a to b | ended by |
 |---|---|---|
 | `cut(a, b)` | dropped | `heal` |
 | `isolate(node)` | dropped, in both directions, for every other node | `heal` |
-| `hold(a, b)` | waits, in order, together with all that follow it | `release(a, b)` |
+| `hold(a, b)` | waits, in order, and so do all later ones | `release(a, b)` |
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ottla.broker.arguments.arguments import whole
 from ottla.raft.types import Matched, Micros, NodeId
 
 Receive: TypeAlias = Callable[[NodeId, Matched], None]
-"""Takes a sender and a message; must only queue it."""
+"""Takes a sender and a message. It must only queue the message."""
 
 Link: TypeAlias = tuple[NodeId, NodeId]
 
@@ -35,7 +35,7 @@ _MICROS = 1_000_000
 
 
 class _Travelling:
-    """A message under way; `receive` is who was attached when it was sent."""
+    """A message in flight. `receive`: the receiver that was attached when it was sent."""
 
     __slots__ = ("due", "message", "receive", "sender", "to")
 
@@ -48,11 +48,11 @@ class _Travelling:
 
 
 class Network:
-    """Connects the nodes of one process, in order per pair of nodes.
+    """Connects the nodes of one process; keeps the order of messages per pair of nodes.
 
-    `link_delay` is one way, in microseconds; a delay needs a running event loop when messages are
-    sent. Messages are handed on as they are: treat them as immutable. Rules about a node that is
-    none of `nodes`, where these are told, raise `ConfigError`.
+    `link_delay`: in one direction, in microseconds; with a delay, `send` needs a running event
+    loop. Messages are not copied: treat them as immutable. If `nodes` is given, a rule about
+    another node raises `ConfigError`.
     """
 
     def __init__(self, link_delay: Micros = 0, nodes: Sequence[NodeId] = ()):
@@ -69,22 +69,22 @@ class Network:
         self._dropped: dict[type, int] = {}
 
     def attach(self, node: NodeId, receive: Receive) -> None:
-        """Messages to `node` go to `receive(sender, message)` from now on."""
+        """From now on call `receive(sender, message)` for messages to `node`."""
         self._receivers[node] = receive
 
     def detach(self, node: NodeId) -> None:
-        """Nothing reaches `node` any more, neither what is under way nor what is held."""
+        """From now on no message reaches `node`, also none that is in flight or held."""
         self._receivers.pop(node, None)
         for link in self._held:
             if link[1] == node:
                 self._drop_all(link)
 
     def send(self, sender: NodeId, to: NodeId, message: object) -> None:
-        """Send; the message arrives after the delay, or never."""
+        """Send a message. It arrives after the delay, or never."""
         if self._direct:
             receive = self._receivers.get(to)
             if receive is not None:
-                try:  # half the price of a Counter, and this is the hot path
+                try:  # this costs half as much as a Counter
                     self._delivered[message.__class__] += 1
                 except KeyError:
                     self._delivered[message.__class__] = 1
@@ -97,20 +97,20 @@ class Network:
         return node in self._isolated
 
     def isolate(self, node: NodeId) -> None:
-        """Nothing passes between `node` and any other node until `heal`."""
+        """Until `heal`, drop all messages between `node` and every other node."""
         self._check("node", node)
         self._isolated[node] = None
         self._rules_changed()
 
     def cut(self, a: NodeId, b: NodeId) -> None:
-        """Nothing passes from `a` to `b` until `heal`; the other direction is untouched."""
+        """Until `heal`, drop messages from `a` to `b`. The other direction is not affected."""
         self._check("a", a)
         self._check("b", b)
         self._cut[a, b] = None
         self._rules_changed()
 
     def heal(self, node: NodeId | None = None) -> None:
-        """End isolation and cuts: all of them, or those that touch `node`. Holds stay."""
+        """End isolation and cuts: all, or those that concern `node`. Holds stay."""
         if node is None:
             self._isolated.clear()
             self._cut.clear()
@@ -122,14 +122,14 @@ class Network:
         self._rules_changed()
 
     def hold(self, a: NodeId, b: NodeId) -> None:
-        """Messages from `a` to `b` wait until `release`."""
+        """Until `release`, keep messages from `a` to `b`."""
         self._check("a", a)
         self._check("b", b)
         self._held.setdefault((a, b), [])
         self._rules_changed()
 
     def release(self, a: NodeId, b: NodeId) -> None:
-        """End `hold`: what waited is sent on in order, before anything newer."""
+        """End `hold`: send the kept messages in order, before any newer one."""
         self._check("a", a)
         self._check("b", b)
         held = self._held.pop((a, b), [])
@@ -139,21 +139,22 @@ class Network:
 
     @property
     def delivered(self) -> dict[str, int]:
-        """Messages handed to a receiver so far, by the name of their type."""
+        """How many messages were delivered so far, by the name of their type."""
         return _by_name(self._delivered)
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Messages that rules or missing receivers dropped so far, by the name of their type."""
+        """How many messages were dropped so far, by a rule or because nobody was attached, by the
+        name of their type."""
         return _by_name(self._dropped)
 
     @property
     def held(self) -> int:
-        """Messages that wait for `release`."""
+        """How many messages wait for `release`."""
         return sum(map(len, self._held.values()))
 
     def _check(self, name: str, node: NodeId) -> None:
-        """A rule about a node that is not there would never be met, and nobody would know."""
+        """Raise `ConfigError` for a node that does not exist: such a rule would have no effect."""
         if self._nodes:
             whole(name, node, self._nodes[0], self._nodes[-1])
 
@@ -189,7 +190,8 @@ class Network:
             self._timer = loop.call_later(self._delay, self._arrive, due)
 
     def _arrive(self, due: float) -> None:
-        """Deliver what is due; the timer's own target counts as reached, however it rounds."""
+        """Deliver messages that are due. `due` counts as reached even if the loop's clock rounds
+        below it."""
         self._timer = None
         loop = asyncio.get_running_loop()
         reached = max(due, loop.time())
