@@ -15,9 +15,15 @@ PACKAGES = ("broker", "idempotency", "log", "raft", "sim")
 """What a run is made of."""
 _DATA = (".sql", ".toml", ".txt")
 _OWN = "code_hash.py"
-_APART = ("sim/studies/audit/", "sim/studies/catalogue/", "sim/studies/topics/")
+_APART = (
+    "sim/mutants/planted.toml",
+    "sim/studies/audit/",
+    "sim/studies/catalogue/",
+    "sim/studies/topics/",
+)
 """Has no part in a run or in the tables that are made of it: what a shipped study asks for is
-compared word by word (`Study.decides`), and topics of brokers are not simulated."""
+compared word by word (`Study.decides`), topics of brokers are not simulated, and a planted mutant
+has its part as the code that it changes."""
 CHANGES = "+changes"
 """Stands behind a commit that is not all of the code."""
 

@@ -37,6 +37,8 @@ class Row:
     mutant: Mutant
     lacks: str
     conditions: Conditions = SWARM
+    blind: str = ""
+    """Why no plain sweep can notice it; empty: one should (`ottla sim mutants --blind`)."""
 
     @property
     def settings(self) -> Settings:

@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -26,6 +26,7 @@ from ottla.commands.sim.asking import (
     mutant_named,
     seed_of,
 )
+from ottla.commands.sim.blind import sweep_blind
 from ottla.commands.sim.explaining import given, there, write
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say, say_object
@@ -188,8 +189,12 @@ def mutants(
         list[str] | None, typer.Argument(help="Ids, such as M07; if none is named, all.")
     ] = None,
     *,
-    seeds: Annotated[int, typer.Option(min=1, help="For each mutant.")] = 500,
-    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="For each mutant; 500 if not said, 300 --blind.")
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option(help="The first seed; 0 if not said, 3000000 --blind.")
+    ] = None,
     jobs: Jobs = 1,
     page: Annotated[
         Path | None,
@@ -197,24 +202,48 @@ def mutants(
             "Write the matrix here, as Markdown; rows of other mutants that are there stay."
         ),
     ] = None,
+    blind: Annotated[
+        bool,
+        typer.Option("--blind", help="Tell the sweeps nothing, and sweep planted mutants as well."),
+    ] = False,
+    table: Annotated[
+        Path | None, file_option("Planted mutants to sweep instead of all others; with --blind.")
+    ] = None,
+    to_the_end: Annotated[
+        bool,
+        typer.Option("--to-the-end", help="With --blind: go on behind the first seed that fails."),
+    ] = False,
 ) -> None:
     """Switch off one safety mechanism at a time, and see which seeds and scenarios notice.
 
     Each of these brokers, the mutants, is run under settings in which its mechanism matters. Below
     its figures stands the command that runs the first seed that failed (or, where none did, the
     command that sweeps them). Ends with status 1 if a mutant is noticed by no seed or no scenario.
+
+    With --blind each is swept as `sweep` sweeps the broker, and so are bugs that others planted, up
+    to the first seed that fails. Then the status is 1 if one survives that has no excuse.
     """
+    if blind:
+        sweep_blind(only or (), (seeds, first), jobs, table=table, to_the_end=to_the_end, page=page)
+    for word, given_too in (("--table", table is not None), ("--to-the-end", to_the_end)):
+        if given_too:
+            raise SimUsageError(f"{word} is for blind sweeps; say --blind, or leave it out")
+    _matrix(only or (), seeds or 500, seed_of(first or "0"), jobs, page)
+
+
+def _matrix(only: Sequence[str], seeds: int, start: int, jobs: int, page: Path | None) -> NoReturn:
+    """The kill matrix."""
     from ottla.sim.mutants.catalogue import BY_ID
     from ottla.sim.sweeps import mutants_page as report
+    from ottla.sim.sweeps.blind_page import split
     from ottla.sim.sweeps.kills import matrix
 
     asked = [mutant_named(each, BY_ID) for each in only or BY_ID]
     check_out(page)
-    if page is not None:
-        _page_there(page)
+    _check_page(page)
     ids, line, by = list(dict.fromkeys(asked)), Line(), report.scenarios()
     all_found: list[Kills] = []
-    begun, start = monotonic(), seed_of(first)
+    begun = monotonic()
 
     def told(done: int) -> None:
         rate = done / max(monotonic() - begun, 1e-9)
@@ -229,7 +258,9 @@ def mutants(
             for each in _told_of(found, by.get(found.row.id, ["no scenario"])):
                 line.over(each)
             if page is not None:  # row by row: a matrix takes an hour, and may be ended before
-                write(page, report.page(report.merged([found], _page_there(page))))
+                told_part, blind_part = split(there(page))
+                rows = report.page(report.merged([found], told_part))
+                write(page, rows + (blind_part and f"\n{blind_part}"))
             all_found.append(found)
     line.end()
     say(report.over_all(all_found))
@@ -263,14 +294,14 @@ def _interrupted(done: int, asked: int, page: Path | None) -> str:
     return f"{done} of {asked} mutants are done, {kept}"
 
 
-def _page_there(path: Path) -> str:
-    """The page whose rows are kept, empty where there is none. Raises `SimUsageError` for one that
-    would lose what it says."""
+def _check_page(path: Path | None) -> None:
+    """Raises `SimUsageError` for a page that would lose what it says."""
+    from ottla.sim.sweeps.blind_page import split
     from ottla.sim.sweeps.mutants_page import NotAPageError, check
 
-    text = there(path)
+    if path is None:
+        return
     try:
-        check(text)
+        check(split(there(path))[0])
     except NotAPageError as error:
         raise SimUsageError(f"--page {path}: {error}; name another file, or mend it") from None
-    return text
