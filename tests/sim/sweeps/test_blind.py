@@ -1,5 +1,8 @@
-"""Blind sweeps: what breaks the product dies within a few seeds, what does not lives; what hangs,
-or is no code, is told; and what fails without the mutant as well counts for nothing."""
+"""Blind sweeps: what breaks the product dies within a few seeds, and what does not lives.
+
+What hangs, or is no code, is told of; what fails without the mutant as well counts for nothing.
+How sweeps go on and stop is shown with processes that say what a test has them say.
+"""
 
 from __future__ import annotations
 
