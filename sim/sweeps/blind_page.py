@@ -18,7 +18,7 @@ _HEAD = f"""\
 {HEADING}
 
 What a sweep notices that is told nothing. `ottla sim mutants --blind` sweeps each mutant, those
-of the catalogue and [planted ones](../how-to/plant-a-mutant.md) (`sim/mutants/planted.toml`),
+of the catalogue and planted ones (`sim/mutants/planted.toml`),
 with all left to the swarm, the profile too. It stops at the first seed that fails and that passes
 without the mutant. *First kill* is the number of that seed, counted from 1. It is a single draw
 of a geometric distribution, so it shows that a mutant is noticed, and hardly how often. Where a

@@ -215,8 +215,11 @@ class _Seen:
             )
 
     def _again(self, target: Target, seed: int) -> str:
-        where = ["--set", f"mutants={target.id}"]
-        if target.planted is not None:
-            table = self._asked.table
-            where = ["--planted", target.id if table is None else f"{table}:{target.id}"]
-        return shlex.join(["ottla", "sim", "run", "--seed", str(seed), *where])
+        """What runs that seed alone: of a planted one, with the mutant put into its file again."""
+        if target.planted is None:
+            words = ["run", "--seed", str(seed), "--set", f"mutants={target.id}"]
+        else:
+            words = ["mutants", target.id, "--blind", "--seeds", "1", "--first", str(seed)]
+            if self._asked.table is not None:
+                words += ["--table", str(self._asked.table)]
+        return shlex.join(["ottla", "sim", *words])
