@@ -35,12 +35,12 @@ _SIZE = Struct(">i")
 _BATCH_LENGTH = Struct(">i")
 
 MAX_ANSWER_BYTES = 1 << 28
-"""The largest frame that is waited for, 256 MiB: a peer that is no broker may announce anything."""
+"""The largest frame that the client accepts, 256 MiB: other peers may announce any length."""
 
 
 class NoAnswerError(FrameError):
-    """What a broker sent is no answer; it came `behind` some that are, with the correlation id of
-    each."""
+    """The broker sent bytes that are no answer. `behind` has the valid answers that came before
+    them, with the correlation id of each."""
 
     def __init__(self, why: FrameError, behind: list[tuple[int, Entity]]) -> None:
         super().__init__(str(why))
@@ -153,7 +153,7 @@ class Client(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._error: Exception = ConnectionResetError("connection closed by the broker")
-        """What those hear who still wait at the end."""
+        """The error for requests that still wait when the connection ends."""
         self.closed: asyncio.Future[None] = self._loop.create_future()
         """Done when the connection has ended, whoever ended it."""
 
@@ -172,7 +172,8 @@ class Client(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """asyncio: bytes came. What is no answer ends the connection, behind what was answered."""
+        """asyncio: bytes came. Bytes that are no answer end the connection, after the valid
+        answers."""
         try:
             answers = self._exchange.received(data)
         except NoAnswerError as error:
@@ -186,7 +187,7 @@ class Client(asyncio.Protocol):
                 future.set_result(answer)
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """asyncio: the connection ended; nobody who waits will hear more."""
+        """asyncio: the connection ended; every request that still waits fails."""
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
             if not future.done():
@@ -371,7 +372,7 @@ def produced(answer: Entity) -> Produced | None:
 
 
 class DamagedBatchError(FrameError):
-    """Fetched bytes that are no batch, `behind` some that are."""
+    """Fetched bytes are no batch; `behind` has the valid batches before them."""
 
     def __init__(self, defect: BatchDefect, behind: list[RecordBatch]) -> None:
         super().__init__(f"a fetched batch: {defect.value}")

@@ -42,8 +42,9 @@ def is_host(name: str) -> bool:
 
 
 def _is_broken_address(name: str) -> bool:
-    """Whether it could only be an address, and is none: a name has no colon, and its last label is
-    not a number (RFC 3696). `127.1` is an address as the system reads them."""
+    """Whether the host can only be meant as an address, and is not a valid one. A name has no
+    colon, and its last label is not a number (RFC 3696). `127.1` is valid: the system reads it as
+    an address."""
     try:
         if ":" in name:
             IPv6Address(name)
@@ -74,9 +75,9 @@ def bare_host(host: str) -> str:
 
 
 def plain_host(host: str) -> str:
-    """A host as it is usually written: one address that all of the machine's are (`0`, `::0`), and
-    an address of IPv4 without the clothes of IPv6, which no socket of IPv6 alone takes. All others
-    stay as they are.
+    """A host in its usual spelling: `0.0.0.0` or `::` for the wildcards (`0`, `::0`), and plain
+    IPv4 for an IPv4 address that is written as IPv6, because a socket for IPv6 only refuses it. All
+    other hosts stay as they are.
 
     >>> plain_host("0"), plain_host("0:0::0"), plain_host("::ffff:127.0.0.1"), plain_host("h")
     ('0.0.0.0', '::', '127.0.0.1', 'h')
@@ -139,7 +140,7 @@ def split(spelled: str) -> tuple[str, int | None]:
 
 
 class AdvertisedAs:
-    """What each node is advertised as. Raises `ConfigError` when made of nonsense."""
+    """What each node is advertised as. Raises `ConfigError` for invalid addresses."""
 
     def __init__(self, given: Advertised | None, nodes: Sequence[NodeId]):
         self._told: dict[NodeId, tuple[str, int | None]] = {}

@@ -3,10 +3,10 @@
 One function per kind of argument. Each gets the argument's name and its value, and returns the
 value as the rest of the code wants it: a plain `int`, `float`, `str`, `bool` or member of an
 enumeration. What it cannot take raises `ConfigError`: the text names the argument, shows the value,
-and says what is accepted. So nothing that a user types can get any further than the call it stands
-in; once a wrong type had reached the controller, every node that met it stopped.
+and says what is accepted. So a wrong value never gets further than the call that it was given to. A
+wrong type that reached the controller would stop every node that applies it.
 
-A truth is no number here, though Python counts it as one: `partitions=True` is a mistake.
+A bool is not a number here, though Python counts it as one: `partitions=True` is a mistake.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ MOST_ITEMS = 1 << 20
 
 
 def is_a(value: object, kind: type[Kind]) -> TypeGuard[Kind]:
-    """Whether a value is of that type, and does not only say so: a mock of a text has its class,
-    and nothing else of it."""
+    """Whether a value really is of that type. A mock of a `str` has only its `__class__`, and is
+    refused."""
     return issubclass(type(value), kind)
 
 
@@ -95,7 +95,7 @@ def text(name: str, value: object) -> str:
 
 
 def truth(name: str, value: object) -> bool:
-    """True or False, and nothing that only counts as one."""
+    """True or False; a value that is only truthy or falsy is refused."""
     if not is_a(value, bool):
         raise ConfigError(f"{name} is {shown(value)}; True or False is wanted")
     return value
@@ -143,8 +143,8 @@ def _at_most(name: str, taken: list[Item], most: int) -> list[Item]:
 
 @contextmanager
 def reading(name: str, value: object) -> Iterator[None]:
-    """While the code of a stranger's class runs, to say what is in an argument: whatever it raises
-    becomes a `ConfigError` that names the argument."""
+    """Use while an argument's own class runs code, for example to list its members. Whatever that
+    code raises becomes a `ConfigError` that names the argument."""
     try:
         yield
     except ConfigError:

@@ -24,11 +24,11 @@ Fields: TypeAlias = Mapping[str, Field]
 
 
 class FieldError(ValueError):
-    """A value is none that its field takes; the message says what is wanted."""
+    """A field does not accept this value; the message says what is wanted."""
 
 
 class CommandError(ValueError):
-    """A command is none; the message says why."""
+    """This is not a valid command; the message says why."""
 
 
 MISSING: Unpacked = object()
@@ -92,7 +92,7 @@ def truth(value: object) -> bool:
 
 
 def some_bytes(size: int) -> Field:
-    """So many bytes."""
+    """Bytes of this length."""
 
     def field(value: object) -> bytes:
         if not isinstance(value, bytes) or len(value) != size:

@@ -1,4 +1,4 @@
-"""How what a person wrote is said back: names told from each other, values cut to a line."""
+"""How messages quote what a user wrote: names are kept apart, values are cut to one line."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def listed(names: Iterable[str]) -> str:
 
 
 def no_such(name: str, known: Iterable[str], *, all_of_them: bool = False) -> str:
-    """A name that is none of those that are known, and the one that comes near, or all of a few, or
-    `all_of_them` however many.
+    """For a message: an unknown name, then the known name that is most like it, else all known
+    names if they are few or `all_of_them` is set.
 
     >>> no_such("aks", ("acks", "nodes")), no_such("x", ("sql", "text"))
     ('aks; did you mean acks?', 'x; there are sql, text')
@@ -49,7 +49,7 @@ def no_such(name: str, known: Iterable[str], *, all_of_them: bool = False) -> st
 
 
 def shown(value: object) -> str:
-    """A value of any type in a sentence: its `repr`, on one line and not longer than it bears.
+    """A value of any type for use in a sentence: its `repr`, on one line and cut if it is long.
 
     >>> shown("3"), shown(2.5), shown("x" * 99)[-6:]
     ("'3'", '2.5', 'xxx...')
@@ -58,14 +58,14 @@ def shown(value: object) -> str:
         text = repr(value)
     except Exception:  # noqa: BLE001 - a stranger's `__repr__`, or a number of too many digits
         text = f"a value of type {type(value).__name__}"
-    # A `__repr__` of somebody's may be of any length and full of blanks.
+    # The `__repr__` of other code may be of any length and full of blanks.
     text = text[: 4 * _LONG].encode("utf-8", "backslashreplace").decode()
     return _cut(printable(" ".join(text.split())), _LONG)
 
 
 def printable(text: str, most: int = LONGEST_TEXT) -> str:
-    """A text with somebody's words in it, to print: what cannot be printed is spelt out, and it is
-    cut to `most` characters.
+    """A text from outside, made safe to print: characters that cannot be printed are escaped, and
+    the text is cut to `most` characters.
 
     >>> printable("no name: \\ud800"), printable("x" * 9, 6)
     ('no name: \\\\ud800', 'xxx...')
@@ -77,8 +77,8 @@ def printable(text: str, most: int = LONGEST_TEXT) -> str:
 
 
 def said(error: BaseException) -> str:
-    """What an exception of somebody else's code says, in one line that is no longer than a value is
-    shown; its type where it says nothing."""
+    """The message of an exception from other code, on one line and cut as `shown` does; its type if
+    it has no message."""
     kind = type(error).__name__
     try:
         text = str(error)

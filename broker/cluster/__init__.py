@@ -1,4 +1,4 @@
-"""A whole cluster in one process, with its faults, events and views: what users hold in hands.
+"""A whole cluster in one process, with its faults, events and views: the API for users.
 
 Not: anything that a single broker needs.
 """

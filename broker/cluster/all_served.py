@@ -8,9 +8,10 @@ from ottla.broker.images import PartitionImage
 
 
 class AllServed:
-    """Call it until it is true. It asks for all that is `unserved` (None: not known yet) only when
-    each partition has been served that was not when it asked last: 1,000 of them, looked at every
-    millisecond, would cost more than their elections. `leading` says who serves one, if anybody."""
+    """Call it until it returns True. It keeps the list of unserved partitions from its last call of
+    `unserved` (None: not known yet), and calls that again only when all of them are served. To look
+    at 1,000 partitions every millisecond would cost more than their elections. `leading` says which
+    node serves a partition, if any."""
 
     def __init__(
         self,

@@ -218,7 +218,7 @@ class AsyncCluster:
         )
 
     def _without_leader(self) -> list[PartitionImage]:
-        """Partitions that nobody serves, but for those that have no majority without who was left
+        """Partitions that nobody serves, except those that have no majority because nodes were left
         out."""
         return [
             image
@@ -266,7 +266,7 @@ class AsyncCluster:
                 steps.callback(self._halt, life)
 
     def _halt(self, life: Node) -> None:
-        """End a life; a disk that was broken lets what it holds up go on."""
+        """End a life of a node; a stalled disk lets its waiting syncs go on."""
         life.stop()
         self._disks.mend(life.node)
 
@@ -334,11 +334,11 @@ class AsyncCluster:
         return self._faults.cut_connections(node)
 
     def break_disk(self, node: int, fault: DiskFault | FaultName) -> None:
-        """From its next sync on, a node's disk hangs or fails; only logs in memory have such."""
+        """From its next sync on, a node's disk hangs or fails; only for logs in memory."""
         self._faults.break_disk(node, fault)
 
     def mend_disk(self, node: int) -> None:
-        """What hangs goes on, what would have failed does not."""
+        """Syncs that hang go on, and later syncs no longer fail."""
         self._faults.mend_disk(node)
 
     async def restart(self, node: int) -> None:
@@ -377,8 +377,8 @@ class AsyncCluster:
     async def _until(
         self, condition: Callable[[], bool], timeout: float, what: str, about: str = ""
     ) -> None:
-        """Wait until `condition` holds; it is looked at about once a millisecond. What an error
-        shows of the cluster is `about` a partition."""
+        """Wait until `condition` holds; it is checked about once a millisecond. A timeout's error
+        shows the cluster's state, with the partition `about`."""
         deadline = self._now() + round(timeout * 1e6)
         while not condition():
             if self._now() > deadline:

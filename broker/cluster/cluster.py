@@ -350,7 +350,7 @@ class Cluster:
         self._ask(self._cluster.heal, node)
 
     def cut_connections(self, node: int) -> int:
-        """Drop every client connection of a node, answers under way with them; returns how many.
+        """Drop every client connection of a node, with unsent answers; returns how many.
 
         >>> with Cluster(nodes=1) as cluster:
         ...     cluster.cut_connections(1)
@@ -374,7 +374,7 @@ class Cluster:
         self._ask(self._cluster.break_disk, node, fault)
 
     def mend_disk(self, node: int) -> None:
-        """Let what hangs go on; what would have failed does not. A failed node needs `restart`.
+        """Let hanging syncs go on and later syncs succeed. A failed node needs `restart`.
 
         >>> with Cluster(nodes=3) as cluster:
         ...     cluster.break_disk(2, "stalled")

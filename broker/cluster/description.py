@@ -1,7 +1,7 @@
 """What `Cluster.describe()` shows: plain values, printable and ready for JSON.
 
-`str()` of a description is the page to read at night: one line per node, then one per partition
-with its leader, leader epoch, offsets and how far each replica is.
+`str()` of a description is the page to read in an incident: one line per node, then one per
+partition with its leader, leader epoch, offsets and how far each replica is.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class ClusterDescription(NamedTuple):
         return "\n".join(lines)
 
     def in_short(self, about: str = "") -> str:
-        """The nodes, and the partition (`orders-0`) that is spoken of; without one, or where it is
-        not there, some of those that nobody serves. For errors: it does not grow with the topics.
+        """The nodes and one partition (`orders-0`), for error messages. Without a partition, or if
+        it is unknown, some partitions that nobody serves. The length does not grow with the topics.
         """
         there = [each for partitions in self.topics.values() for each in partitions]
         found = [each for each in there if f"{each.topic}-{each.partition}" == about]
@@ -179,7 +179,7 @@ def serving_of(replicas: Sequence[Found]) -> Found | None:
 def describe_node(
     number: int, node: Node | None, state: str, why_dead: str = ""
 ) -> NodeDescription:
-    """A node in its present life, None when it has none, because of `why_dead`."""
+    """A node in its present life; if it has none (`node` is None), `why_dead` says why."""
     if node is None:
         return NodeDescription(number, "", state, error=why_dead)
     host, port = node.server.address
@@ -200,7 +200,7 @@ def describe_topics(
     serving: Callable[[PartitionImage], Found | None],
     now: Micros,
 ) -> tuple[int, dict[str, list[PartitionDescription]]]:
-    """Controller and topics, as the node knows them that is ahead of the others."""
+    """Controller and topics, as the node that has applied most of the controller log knows them."""
     freshest = _freshest(lives)
     if freshest is None:
         return 0, {}
@@ -215,7 +215,7 @@ def describe_topics(
 
 
 def describe_configs(lives: Mapping[int, Node]) -> dict[str, dict[str, ConfigDescription]]:
-    """What topics were created with, as the node knows it that is ahead of the others."""
+    """Configs of topics, as the node that has applied most of the controller log knows them."""
     freshest = _freshest(lives)
     if freshest is None:
         return {}

@@ -1,7 +1,7 @@
 """What changed a cluster, in order: roles of replicas, entries lost, faults asked for or met.
 
-For timelines, and for whoever asks at night what happened before it broke. Bounded: the newest
-`EVENTS_KEPT` stay, fewer if the entries that they hold on to come to more than `DROPPED_BYTES`.
+For timelines, and to see what happened before a failure. Bounded: the newest `EVENTS_KEPT` events
+stay, or fewer if the log entries that they refer to have more than `DROPPED_BYTES` together.
 """
 
 from __future__ import annotations

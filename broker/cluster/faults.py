@@ -33,7 +33,7 @@ FaultName = Literal["stalled", "failed", "full"]
 
 
 def _sync_error(fault: DiskFault) -> StoreError | None:
-    """What a sync on a disk that is broken so ends with; None: it does not end."""
+    """The error of a sync on a disk with this fault; None: the sync never ends."""
     if fault is DiskFault.STALLED:
         return None
     if fault is DiskFault.FULL:
@@ -42,7 +42,7 @@ def _sync_error(fault: DiskFault) -> StoreError | None:
 
 
 class ClusterFaults:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, nodes: ClusterNodes, network: Network, disks: Disks, events: EventLog):
         self._nodes = nodes
@@ -113,14 +113,14 @@ class ClusterFaults:
         return self._nodes.life(node).server.cut_connections()
 
     def break_disk(self, node: int, fault: DiskFault | FaultName) -> None:
-        """From its next sync on, a node's disk hangs or fails; only logs in memory have such."""
+        """From its next sync on, a node's disk hangs or fails; only for logs in memory."""
         how = choice("fault", fault, DiskFault)
         node = self._nodes.alive(node).node
         self._disks.break_(node, _sync_error(how))
         self._events.note(f"disk {how}", node)
 
     def mend_disk(self, node: int) -> None:
-        """What hangs goes on, what would have failed does not."""
+        """Syncs that hang go on, and later syncs no longer fail."""
         node = self._nodes.alive(node).node
         self._disks.mend(node)
         self._events.note("disk mended", node)

@@ -20,7 +20,7 @@ from ottla.broker.transport.in_process import Network
 
 
 class ClusterNodes:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(
         self, ids: Sequence[int], without: Sequence[int], network: Network, lifecycle: Lifecycle
@@ -36,7 +36,7 @@ class ClusterNodes:
         self._lifecycle = lifecycle
 
     def check(self, node: object) -> int:
-        """The number of a node that there is. Raises `NodeStateError`."""
+        """Check that the cluster has this node; returns its number. Raises `NodeStateError`."""
         number = as_whole(node)
         if number is None or number not in self.ids:
             raise NodeStateError(f"there is no node {shown(node)}; nodes are 1 to {len(self.ids)}")

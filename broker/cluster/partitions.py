@@ -41,7 +41,7 @@ class Until(Protocol):
 
 
 class ClusterPartitions:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ OpenPort = Callable[[str, int], Port]
 
 
 class Reach:
-    """See the module's text. `port` is that of node 1, and so on; 0 takes free ones."""
+    """See the module's docstring. `port` is that of node 1, and so on; 0 takes free ones."""
 
     def __init__(
         self,

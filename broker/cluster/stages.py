@@ -5,10 +5,10 @@
     await stages.replicated    # committed; the result is its base offset
 
 `enqueued` ends in the log index of the entry, `replicated` in the base offset of the first record.
-Where the batch is refused, or its fate cannot be learned, both that are not done yet raise
-`RequestFailedError` with Kafka's code; its `definite` says whether it may still be stored. A
-duplicate never gets a place of its own: both stages end when its original's offset is known, and
-`enqueued` in index 0.
+If the batch is refused, or nobody can learn whether it was stored, each stage that is not done yet
+raises `RequestFailedError` with Kafka's code. Its `definite` says whether the batch is certainly
+not stored. A duplicate gets no entry in the log: both stages end when its original's offset is
+known, and `enqueued` has the result 0.
 """
 
 from __future__ import annotations

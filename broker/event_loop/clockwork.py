@@ -1,12 +1,13 @@
 """`Clockwork`: time, and when something is done, as the drivers of a node see it.
 
-`Node`, `Runner`, `Syncer` and `Scheduler` never ask an event loop. They are handed a clockwork, of
-which there are two: `AsyncioClockwork` here, and the simulator's, where time is virtual
-(docs/decisions/0013). So what carries effects out is one piece of code under both.
+`Node`, `Runner`, `Syncer` and `Scheduler` never ask an event loop. They get a clockwork. There are
+two: `AsyncioClockwork` here, and the simulator's, where time is virtual (docs/decisions/0013). So
+the same code carries effects out under both.
 
-Times are `Micros` of a monotonic clock, the wall clock tells ms since 1970. In real time both are
-the machine's own, not what a test has put in their place (`native.py`): a broker in another process
-would know nothing of it. Time in which the process did not run is not counted (`RunningClock`).
+Times are `Micros` of a monotonic clock. The wall clock tells ms since 1970. In real time both are
+the machine's own clocks. Clocks that a test has patched are not used (`native.py`), because a
+broker in another process would not see the patch either. `RunningClock` does not count the time in
+which the process did not run.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Work(Protocol):
 
 
 class Clockwork(Protocol):
-    """See the module's text. Everything is called back on the node's own thread."""
+    """See the module's docstring. Everything is called back on the node's own thread."""
 
     def now(self) -> Micros:
         """Monotonic clock."""
@@ -75,13 +76,14 @@ def election_jitter(seed: int | None, node: NodeId) -> JitterSource:
 class RunningClock:
     """The time during which an event loop ran: `MakeClockwork` for nodes that share that loop.
 
-    A process that was stopped, or a loop that something blocked, cannot have heard of anybody. By
-    the clock on the wall every leader would have been silent for that long, every follower out of
-    sync, every client too late. So this clock does not count such a span, but for a *grain* of it:
-    who wakes late finds itself where it fell asleep, hears what waits first, and judges then.
+    A process that was stopped, or a loop that something blocked, receives no messages in that time.
+    By the machine's clock every leader would have been silent for that long, every follower out of
+    sync, every client too late. So this clock counts only one *grain* of such a span. A node that
+    wakes late continues at the time when it stopped, handles the waiting messages first, and only
+    then decides who was silent.
 
-    It notices by a timer of its own, which is due every grain. If the time is read, and the timer
-    has been due for a grain, the loop did not run. A loop that is merely busy is not that late.
+    The clock has a timer, which is due every grain. If the time is read and the timer has been due
+    for more than a grain, the loop did not run. A loop that is only busy is not that late.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, grain: Micros):
@@ -155,8 +157,9 @@ class AsyncioClockwork:
 class _Timer:
     """A call at a time of a clock that may not have counted all that the loop's own counts.
 
-    Once it is over it refers to nothing: it and its handle refer to each other, and what it calls
-    often to it. Only a full look through all of Python's objects would find them.
+    When it is over it drops its references. The timer and its handle refer to each other, and the
+    function that it calls often refers to it. Only a full garbage collection would free such a
+    cycle.
     """
 
     __slots__ = ("_call", "_handle", "_loop", "_now", "_when")
@@ -192,7 +195,7 @@ class _Timer:
 
 
 def _nothing() -> None:
-    """What a timer that is over has to do."""
+    """The call of a timer that is over: it does nothing."""
 
 
 class _Running:

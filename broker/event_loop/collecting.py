@@ -1,19 +1,19 @@
 """When Python looks for garbage: not while thousands of objects are made that all stay.
 
-Python's collector looks through *young* objects again and again, and through all there are, whoever
-made them, when a quarter as many have become old since it did so last. It stops everything for that
-long: some 20 ms where little more than modules is loaded, 100 ms and more with thousands of
-replicas, or with a large program around the cluster.
+Python's collector searches the *young* objects often. It searches all objects of the process when
+the objects that became old since the last full collection are a quarter of the others. A full
+collection stops the process: some 20 ms if little more than modules is loaded, 100 ms and more with
+thousands of replicas, or with a large program around the cluster.
 
-What Ottla makes needs none of that: it refers to nothing that refers back to it once it is done
-with (`tests/broker/wire/test_garbage.py`), so it goes when nobody holds it any more. So where many
-objects are made at once, they become old without being looked at, and without being counted among
-those that bring about a full look. `freeze` and `unfreeze` do that, in no time.
+Ottla's objects do not need the collector. They are in no reference cycle when they are done
+(`tests/broker/wire/test_garbage.py`), so Python frees them when the last reference goes. So where
+Ottla makes many objects at once, they become old without a search, and they do not count towards
+the next full collection. `freeze` followed by `unfreeze` does that, and takes almost no time.
 
-Everything young goes with them, also what other parts of the process have made, garbage of theirs
-among it. That is found by the next full look. So that one still comes, only `MOST_PASSED` objects
-of others are passed over between two of them. Whoever embeds a cluster may freeze objects, or turn
-the collector off; both stay as they are.
+All other young objects of the process become old too, and garbage may be among them. The next full
+collection finds that garbage. So that a full collection still comes, at most `MOST_PASSED` objects
+of others may become old in this way between two of them. A program that embeds a cluster may freeze
+objects or turn the collector off. Ottla changes neither.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`Lifecycle`: what is started on an event loop and stopped again, whatever interrupts that.
 
-A start may fail, be cancelled at any await, or meet a stop; stops may come twice, at once, or be
-cancelled while they wait. So there is one state, from the first step of a start to the last of a
-stop, and both run in tasks of their own: who waits for them may be cancelled, they go on.
+A start may fail, or be cancelled at any await, or a stop may come while it runs. A stop may be
+called twice, by two callers at once, or be cancelled while it waits. So there is one state, from
+the first step of a start to the last step of a stop. Both run in their own tasks: if the caller
+that waits is cancelled, the task goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ End = Callable[[], Coroutine[object, None, None]]
 
 
 class Lifecycle:
-    """See the module's text. `end` undoes whatever `begin` has done so far."""
+    """See the module's docstring. `end` undoes whatever `begin` has done so far."""
 
     def __init__(self, begin: Begin, end: End):
         self._begin = begin

@@ -1,9 +1,9 @@
 """`LoopThread`: an event loop in a thread of its own, for callers that block.
 
-It runs `start`, waits until it is to end, and runs `stop`; in between it runs what `call` hands
-over. An interrupt (Ctrl-C, a test's timeout) may strike the caller between any two steps. So the
-caller owns nothing: whoever wants the thread to end says so and waits, any number of times and from
-any number of threads, and the thread cleans up after itself, also if nobody waits any more.
+The thread runs `start`, then the work that `call` hands over, and `stop` when it is asked to end.
+An interrupt (Ctrl-C, a test's timeout) may hit the caller between any two steps. So the caller owns
+nothing. Any thread may call `end`, any number of times, and wait. The thread cleans up by itself,
+also if nobody waits any more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENDING = "the interpreter ends, and the cluster's thread runs no more; stop the 
 
 
 class LoopThread:
-    """See the module's text. One life: it is started once."""
+    """See the module's docstring. One life: it is started once."""
 
     def __init__(self, start: Step, stop: Step):
         self._start = start
@@ -70,7 +70,8 @@ class LoopThread:
         """Run `work` on the loop. Raises what it raises, `NodeStateError` when the thread ends, or
         the interpreter.
 
-        The coroutine is made on the loop: whom an interrupt strikes leaves none that nobody awaits.
+        The loop's thread makes the coroutine. So an interrupt of the caller leaves no coroutine
+        that nobody awaits.
         """
         _refuse_at_the_end()
         call = _Call(work)

@@ -32,8 +32,9 @@ _STANDARD = 3
 def new_event_loop() -> asyncio.AbstractEventLoop:
     """The fastest event loop there is: uvloop's where it is installed, else asyncio's own.
 
-    Where a standard stream is closed, as by a daemon or a test runner, what is opened next gets its
-    number. uvloop ends the whole process when it closes such a descriptor, asyncio does not.
+    If a daemon or a test runner has closed a standard stream, the next file that is opened gets its
+    descriptor number. uvloop ends the whole process when it closes such a descriptor. asyncio does
+    not.
     """
     try:
         import uvloop
@@ -70,7 +71,7 @@ class Lease:
         return self._loop is not None and self._loop.is_closed()
 
     def end(self) -> None:
-        """The cluster needs the loop no longer; the last one gives its time back."""
+        """The cluster no longer needs the loop. The last lease restores the loop's own clock."""
         loop, self._loop = self._loop, None
         if loop is None or loop not in _leases:
             return

@@ -1,12 +1,13 @@
 """Clock, locks and threads of the interpreter itself, whatever a test program has put over them.
 
 Tests freeze `time.monotonic` (freezegun, monkeypatch), gevent and eventlet turn `threading` into
-green threads. A cluster elects by a clock that goes on, and its event loop blocks a whole thread.
-So it takes what it needs from fresh copies of the built-in modules, which nobody has changed;
-where those are taken does not matter, then: a cluster may be imported while the clock is frozen.
+green threads. A cluster needs a running clock for its elections, and its event loop blocks a whole
+thread. So it takes clock, locks and threads from fresh copies of the built-in modules, which nobody
+has patched. So a cluster may also be imported while the clock is frozen.
 
-Who waits in a green thread (`are_green`) must not block the thread that all of them share. It looks
-again every millisecond, and sleeps in between by the patched `time.sleep`, which lets others run.
+A caller that waits in a green thread (`are_green`) must not block the thread that all green threads
+share. It checks every millisecond. In between it sleeps by the patched `time.sleep`, which lets the
+others run.
 """
 
 from __future__ import annotations

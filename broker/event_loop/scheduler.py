@@ -35,7 +35,7 @@ class Pumped(Protocol):
 
 
 class Scheduler:
-    """See the module's text. One per event loop."""
+    """See the module's docstring. One per event loop."""
 
     def __init__(self, clockwork: Clockwork):
         self._call_soon = clockwork.call_soon

@@ -1,23 +1,24 @@
-"""`Slices`: what one turn of the loop has no room for, done over several.
+"""`Slices`: work that is too long for one turn of the loop, done over several turns.
 
-All nodes of a process share one event loop, and so do elections and all clients: whoever works for
-seconds keeps everybody waiting. One request may name thousands of topics and partitions, and each
-costs its microseconds. So what is done for each of them is written as *steps*: a generator that
-does a little, yields how much that was in *units* of about 10 us, and goes on when it is asked to.
+All nodes of a process share one event loop, with their elections and all clients. Work that takes
+seconds would keep all of them waiting. One request may name thousands of topics and partitions, and
+each costs some microseconds. So the work for each is written as *steps*: a generator that does a
+little, yields the cost of that in *units* of about 10 us, and goes on when it is asked to.
 
-**At once, or in turns.** `run` takes the first steps at once. A small job is through with that, and
-has cost nothing more than before. What is left queues. Once per turn of the loop, jobs in the queue
-take slices of `SLICE_UNITS`, one after the other and round again, until `TURN_UNITS` are used up:
-however many large jobs there are, a turn gets no longer, and each of them gets on.
+**At once, or in turns.** `run` takes the first steps at once. A small job ends there, at no extra
+cost. The rest of a larger job queues. Once per turn of the loop, the jobs in the queue take slices
+of `SLICE_UNITS`, one after the other and round again, until `TURN_UNITS` are used up. So many large
+jobs do not make a turn longer, and each job makes progress.
 
-**One budget for all.** What is begun at once spends `left`, of which there are `TURN_UNITS` a turn
-too, whichever connection it came by. When nothing is left, jobs queue from their first step on, and
-who wants to begin something waits for the next turn (`take`). Nothing is planned before that is so:
-while requests are few and small, the budget of one turn is that of many.
+**One budget for all.** The first steps of a job spend `left`, whichever connection it came from.
+Each turn sets `left` to `TURN_UNITS` again. When nothing is left, jobs queue from their first step
+on, and a caller that wants to begin something waits for the next turn (`take`). Nothing is
+scheduled on the loop before the budget is used up: while requests are few and small, one budget
+lasts for many turns.
 
-**What is small comes first.** A request of `SMALL_UNITS` at most would wait for turn after turn, to
-be decoded, to be worked on, to be answered, each time behind the large ones of others. So a turn
-has `SMALL_TURN_UNITS` more, for the beginnings of what finds nothing left.
+**What is small comes first.** A request of at most `SMALL_UNITS` would wait several turns (to be
+decoded, worked on and answered), each time behind large requests of others. So a turn has
+`SMALL_TURN_UNITS` more, for the first steps of small jobs when nothing is left.
 
 Units are counted, not measured: the same requests are cut in the same places on every machine, and
 in the simulator's loop.
@@ -60,7 +61,7 @@ class Job(Protocol):
 
 
 class Slices:
-    """See the module's text. One per event loop; `call_soon` is the loop's."""
+    """See the module's docstring. One per event loop; `call_soon` is the loop's."""
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]):
         self._call_soon = call_soon
