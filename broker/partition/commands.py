@@ -26,13 +26,14 @@ from ottla.broker.arguments.fields import (
 )
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.partition.state import PartitionSettings
+from ottla.idempotency.identity import MAX_EPOCH, NO_EPOCH
 from ottla.log.types import Offset, Unpacked
 from ottla.raft.types import LogIndex
 
 log = logging.getLogger("ottla")
 
 _ID = whole(0, INT64_MAX)
-_ID_AND_EPOCH = record(_ID, whole(0, 0x7FFF))
+_ID_AND_EPOCH = record(_ID, whole(NO_EPOCH, MAX_EPOCH))
 
 
 def _producer(value: object) -> object:

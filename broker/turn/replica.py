@@ -86,6 +86,7 @@ class Replica:
         self._last_index: LogIndex = core.last_index
         """The last index that the log watcher has seen."""
         self._leadership = machine.leadership
+        self._leadership.follow(core.leader, core.term)  # who starts anew has a term already
         self._log_watcher = find_log_watcher(machine)
         self._inbox: list[Input] = []
         self.submit: Callable[[Input], None] = self._inbox.append

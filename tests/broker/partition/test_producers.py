@@ -139,6 +139,32 @@ def test_idle_producers_expire_by_a_decision_in_the_log_and_busy_ones_do_not():
     assert sorted(driver.machine.table.describe()["producers"]) == [7]
 
 
+@pytest.mark.parametrize("epoch", [-1, 0, 32_767])
+@pytest.mark.parametrize("full", [False, True])
+def test_a_session_of_any_epoch_is_forgotten_where_epochs_are_apart(full, epoch):
+    """The log refused the decision for epoch -1: the session stayed, and was unknown to its leader,
+    which stored every retry again."""
+    settings = {"max_producers": 1} if full else {}
+    driver = PartitionDriver(make_partition(profile="redpanda-5157", **settings))
+    driver.serve()
+    driver.produce(7, 0, epoch=epoch)
+    driver.settle()
+    if full:
+        driver.produce(8, 0)
+    else:
+        driver.sleep(EXPIRY + 1)
+    driver.settle()
+    assert commands(driver) == [["expire", [[7, epoch]]]]
+    table = driver.machine.table
+    assert table.describe()["producers"].keys() == ({"8/0"} if full else set())
+    driver.settle()
+    stored = driver.ranges()
+    retried = [driver.produce(7, 0, epoch=epoch) for _ in range(2)]
+    driver.settle()
+    assert outcome(retried[0]) == outcome(retried[1])
+    assert len(driver.ranges()) == len(stored) + 1
+
+
 def test_a_follower_expires_nobody_by_its_own_clock():
     driver = PartitionDriver()
     driver.serve()

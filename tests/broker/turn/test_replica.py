@@ -19,10 +19,16 @@ from broker_core_replicas import (
     synced,
 )
 from broker_core_world import MS, NODES, SECOND, Options, World
+from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.commands import encode_command
 from ottla.broker.turn.effects import EntriesRead
 from ottla.broker.turn.replica import Replica
-from ottla.broker.turn.tickets import DeleteRecordsTicket, ProduceTicket
+from ottla.broker.turn.tickets import (
+    DeleteRecordsTicket,
+    ListOffsetsTicket,
+    ProduceTicket,
+    answer,
+)
 from ottla.log.build import build_batch
 from ottla.raft.core import RaftCore
 from ottla.raft.messages import AppendEntries, AppendReply, SnapshotReply
@@ -137,6 +143,21 @@ def remembered():
         now=NOW,
     )
     return Replica(GROUP, core, machine), entries
+
+
+def test_a_replica_that_starts_anew_knows_the_term_on_its_disk():
+    """It took its term for 0 until somebody was elected, and told readers of an older epoch that
+    theirs was too new."""
+    replica, _ = remembered()
+    told: list[ListOffsetsTicket] = []
+    for epoch in (0, 1, 2):
+        replica.submit(ListOffsetsTicket(-1, epoch, told.append, NOW + SECOND))
+    answer(replica.turn(NOW).answers, 1)
+    assert [each.error for each in told] == [
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ]
 
 
 def heartbeat(commit):
