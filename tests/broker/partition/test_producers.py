@@ -144,8 +144,8 @@ def test_idle_producers_expire_by_a_decision_in_the_log_and_busy_ones_do_not():
 def test_a_session_of_any_epoch_is_forgotten_where_epochs_are_apart(full, epoch):
     """The log refused the decision for epoch -1: the session stayed, and was unknown to its leader,
     which stored every retry again."""
-    settings = {"max_producers": 1} if full else {}
-    driver = PartitionDriver(make_partition(profile="redpanda-5157", **settings))
+    room = 1 if full else 10
+    driver = PartitionDriver(make_partition(profile="redpanda-5157", max_producers=room))
     driver.serve()
     driver.produce(7, 0, epoch=epoch)
     driver.settle()
