@@ -10,6 +10,7 @@ import pytest
 
 from bench import (
     bursts,
+    folders,
     fuzz,
     growth,
     guard,
@@ -126,6 +127,12 @@ def test_a_simulated_run_is_measured_with_and_without_its_checks():
 
 
 @pytest.mark.slow
+def test_the_look_at_every_page_is_measured_beside_the_opening():
+    report = folders.run(folders.QUICK)
+    assert len(report.outcomes) == len(folders.SHAPES)
+    assert all(each.measured > 0 for each in report.outcomes)
+
+
 def test_the_guard_is_measured_beside_the_codec():
     report = guard.run(guard.QUICK)
     assert [each.name for each in report.outcomes if each.target] == [
