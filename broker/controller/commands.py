@@ -120,7 +120,7 @@ LOGGED: Mapping[str, Fields] = {
         "partitions": whole(1, MOST_PARTITIONS, loose=True),
         "replication_factor": whole(1, INT32_MAX, loose=True),
         "nodes": _NODES,
-        "unheard": optional(listing(_OLD_NODE), ()),
+        "unheard": optional(listing(_OLD_NODE, distinct=True), ()),
         "configs": mapping(_TEXT, _old_config),
         "assignments": optional(listing(_NODES, 1)),
     },

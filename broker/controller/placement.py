@@ -80,7 +80,7 @@ class PlacementCounts:
         last. The result depends only on the arguments and the counts.
         """
         assert 1 <= factor <= len(nodes), f"{factor} replicas on {len(nodes)} nodes"
-        assert len(unheard) < len(nodes), f"{len(unheard)} of {len(nodes)} nodes are unheard of"
+        assert not set(nodes) <= set(unheard), f"none of {len(nodes)} nodes is heard of"
         return tuple(self._choose(sorted(nodes), partitions, factor, unheard))
 
     def _change(self, replicas: Replicas, by: int) -> None:

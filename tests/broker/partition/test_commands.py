@@ -51,6 +51,7 @@ BAD = [
     {"nodes": None},
     {"nodes": [1, "2"]},
     {"unheard": [1, 2, 3]},
+    {"unheard": [1, 1, 1]},
     {"configs": None},
     {"configs": {"min.insync.replicas": [2]}},
     {"configs": {7: "x"}},
@@ -92,6 +93,15 @@ def test_a_bad_command_in_the_controllers_log_changes_nothing(fault, caplog):
     assert [part.group for part in machine.topics["good"].partitions] == [1, 2]
     (said,) = (each.getMessage() for each in caplog.records)
     assert said.startswith("The command at index 1 of the controller's log is refused: ")
+
+
+@pytest.mark.parametrize("unheard", [[7, 8, 9], [2, 7, 8], [1, 2, 7, 8]], ids=str)
+def test_nodes_that_are_not_heard_may_be_none_of_the_topics(unheard):
+    """As many of them as there are nodes stopped every node that applied it; so did one node three
+    times, which hypothesis found."""
+    machine = applied(msgpack.packb({**RESOLVED, "unheard": unheard}))
+    placed = machine.topics["t"].partitions
+    assert not {each.replicas[0] for each in placed} & set(unheard)
 
 
 @pytest.mark.parametrize("field", [each for each in RESOLVED if each not in {"unheard", "by"}])
