@@ -289,14 +289,13 @@ class Replica:
 
     def _change_role(self, soft: SoftState, now: Micros) -> None:
         self.soft = soft
-        leadership = self._leadership
         if soft.role is Role.LEADER:
             term_start = self.core.term_start
             assert term_start is not None, f"leads term {soft.term} without a first entry"
-            if leadership.stop():  # it led another term until now
+            if self._leadership.stop():  # it led another term until now
                 self.machine.resign()
-            leadership.begin(soft.term, soft.leader, term_start, now)
-        elif leadership.follow(soft.leader, soft.term):
+            self._leadership.begin(soft.term, soft.leader, term_start, now)
+        elif self._leadership.follow(soft.leader, soft.term):
             self.machine.resign()
 
     def _barrier_ended(self, outcome: BarrierOutcome) -> None:
@@ -356,8 +355,7 @@ class Replica:
         if not tail or tail[0].index > first:
             if not self._reading:
                 self._reading = True
-                until = min(commit, tail[0].index - 1) if tail else commit
-                effects.read = (first, until)
+                effects.read = (first, min(commit, tail[0].index - 1) if tail else commit)
             return False
         if tail[-1].index <= commit:  # nearly always
             entries = list(tail)
