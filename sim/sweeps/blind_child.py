@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,7 +55,7 @@ def main() -> None:
         seed = int(line)
         _limit_time(out, seed, limit)
         begun = process_time()
-        found = _noticed(lambda seed=seed: run(seed, config))  # type: ignore[misc]
+        found = _noticed(partial(run, seed, config))
         _unlimited()
         _say(out, Seed(seed, *found, process_time() - begun))
 

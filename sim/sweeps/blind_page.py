@@ -18,13 +18,12 @@ _HEAD = f"""\
 {HEADING}
 
 What a sweep notices that is told nothing. `ottla sim mutants --blind` sweeps each mutant, those
-of the catalogue and planted ones (`sim/mutants/planted.toml`),
-with all left to the swarm, the profile too. It stops at the first seed that fails and that passes
-without the mutant. *First kill* is the number of that seed, counted from 1. It is a single draw
-of a geometric distribution, so it shows that a mutant is noticed, and hardly how often. Where a
-sweep went to the end (`--to-the-end`), the seeds that fail stand behind it, with the seeds to
-kill and the ends of their 95 % interval (Wilson). Beside invariants, *broke* notices: an
-exception ended the run.
+of the catalogue and planted ones (`sim/mutants/planted.toml`), with all left to the swarm, the
+profile too. It stops at the first seed that fails and that passes without the mutant. *First kill*
+is the number of that seed, counted from 1. It is a single draw of a geometric distribution, so it
+shows that a mutant is noticed, and hardly how often. Where a sweep went to the end
+(`--to-the-end`), the seeds that fail stand behind it, with the seeds to kill and the ends of their
+95 % interval (Wilson). Beside invariants, *broke* notices: an exception ended the run.
 
 """
 _COLUMNS = """\

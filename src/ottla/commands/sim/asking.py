@@ -106,16 +106,22 @@ def _text_of(path: Path) -> str:
     from ottla.broker.errors import ConfigError
     from ottla.sim.settings.settings_file import from_toml
 
+    text = toml_text("--config", path)
     try:
-        text = path.read_text(encoding="utf-8")
         check_faults(from_toml(text))
-    except OSError as error:
-        raise SimUsageError(f"--config {path}: {refused(error, 'a TOML file')}") from None
-    except UnicodeDecodeError:
-        raise SimUsageError(f"--config {path}: not TOML: no text in UTF-8") from None
     except ConfigError as error:
         raise SimUsageError(f"--config {path}: {error}") from None
     return text
+
+
+def toml_text(option: str, path: Path) -> str:
+    """What stands in the file that somebody named with this option. Raises `SimUsageError`."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SimUsageError(f"{option} {path}: {refused(error, 'a TOML file')}") from None
+    except UnicodeDecodeError:
+        raise SimUsageError(f"{option} {path}: not TOML: no text in UTF-8") from None
 
 
 def _check_meant(given: RunConfig, *, whole: bool) -> None:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import typer
 
-from ottla.commands.sim.asking import SimUsageError, check_out, seed_of
+from ottla.commands.sim.asking import SimUsageError, check_out, seed_of, toml_text
 from ottla.commands.sim.explaining import there, write
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say
-from ottla.commands.usage import refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -138,14 +137,11 @@ def planted_in(table: Path | None) -> Sequence[Planted]:
 
     if table is None:
         return shipped()
+    text = toml_text("--table", table)
     try:
-        return read(table.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SimUsageError(f"{table}: {refused(error, 'a table of mutants')}") from None
-    except UnicodeDecodeError:
-        raise SimUsageError(f"{table}: is no TOML: no text in UTF-8") from None
+        return read(text)
     except PlantedError as error:
-        raise SimUsageError(f"{table}: {error}") from None
+        raise SimUsageError(f"--table {table}: {error}") from None
 
 
 class _Seen:
