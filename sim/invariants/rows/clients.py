@@ -1,0 +1,120 @@
+"""The invariants of what clients were told.
+
+Producers hear of offsets and errors, consumers of records and high watermarks. Most of these rows
+are judged at the end, because they compare what was told with the canonical log.
+"""
+
+from __future__ import annotations
+
+from ottla.sim.invariants import acks, live, reads
+from ottla.sim.invariants.invariant import Invariant, Place
+from ottla.sim.invariants.visibility import Visibility
+
+CLIENTS: tuple[Invariant, ...] = (
+    Invariant(
+        "sim-I01",
+        "lost acked write",
+        "a record acknowledged with acks=all is in the canonical log, or below the log start",
+        Place.END,
+        acks.lost,
+    ),
+    Invariant(
+        "sim-I06",
+        "offset mismatch",
+        "a record acknowledged with acks=all lies at the offset its client was told, unless that "
+        "is below the log start",
+        Place.END,
+        acks.moved,
+    ),
+    Invariant(
+        "sim-I07",
+        "offset acked twice",
+        "no two records are acknowledged at one offset, no record at two (acks=all)",
+        Place.END,
+        acks.shared,
+    ),
+    Invariant(
+        "sim-I08",
+        "real-time order",
+        "a record handed over after another one was acknowledged gets a higher offset (acks=all)",
+        Place.END,
+        acks.late,
+    ),
+    Invariant(
+        "sim-I09",
+        "ack before commit",
+        "when a client hears of success with acks=all, some node knows the record committed",
+        Place.ONLINE,
+        Visibility,
+    ),
+    Invariant(
+        "sim-I10",
+        "dirty read",
+        "when a consumer is given a record, some node knows it committed",
+        Place.ONLINE,
+        Visibility,
+    ),
+    Invariant(
+        "sim-I11",
+        "phantom or truncated read",
+        "what a consumer was given at an offset is what the canonical log holds there, "
+        "unless that is below the log start; and each record of that log was given to a "
+        "client for that partition",
+        Place.END,
+        reads.phantoms,
+    ),
+    Invariant(
+        "sim-I12",
+        "read out of order, or skipped",
+        "a consumer is given one offset after the other, from the one it asked for on, but for "
+        "those the log start had passed",
+        Place.END,
+        reads.jumps,
+    ),
+    Invariant(
+        "sim-I13",
+        "failed, then visible",
+        "a record that certainly failed is neither in the canonical log nor given to a consumer",
+        Place.END,
+        acks.failed,
+    ),
+    Invariant(
+        "sim-I14",
+        "unseen at the end",
+        "where a consumer got to the end, every acknowledged record behind its beginning was "
+        "given to some consumer (acks=all)",
+        Place.END,
+        reads.unseen,
+    ),
+    Invariant(
+        "sim-I28",
+        "high watermark goes back",
+        "no consumer is told a lower high watermark than before, unless by a leader older than one "
+        "it has heard",
+        Place.END,
+        reads.backwards,
+    ),
+    Invariant(
+        "sim-I31",
+        "liveness",
+        "some time after the healing every partition is led by a healed node, no client waits, "
+        "something was acknowledged if anything was asked, and the healed logs end alike",
+        Place.END,
+        live.stuck,
+    ),
+    Invariant(
+        "sim-I32",
+        "exactly-once yield",
+        "each record that was given to a client ends at most once, as acknowledged, failed or "
+        "unknown, and no other record ends; measured: the share that was acknowledged",
+        Place.END,
+        acks.ended_twice,
+    ),
+    Invariant(
+        "sim-I33",
+        "failover time",
+        "measured: the longest time between two acknowledgements with an election between them",
+        Place.MEASURED,
+        None,
+    ),
+)

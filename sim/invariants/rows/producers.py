@@ -1,0 +1,99 @@
+"""The invariants of the sequences of producers and what the broker remembers of them."""
+
+from __future__ import annotations
+
+from ottla.sim.invariants import decisions, order, refusals, resent, states
+from ottla.sim.invariants.checks import Checks
+from ottla.sim.invariants.invariant import Invariant, Place
+from ottla.sim.invariants.leadership import Leadership
+
+PRODUCERS: tuple[Invariant, ...] = (
+    Invariant(
+        "sim-I02",
+        "duplicate",
+        "within one epoch of one producer no sequence and no value is stored twice, unless the log "
+        "forgot the producer in between",
+        Place.END,
+        order.duplicates,
+    ),
+    Invariant(
+        "sim-I03",
+        "reorder",
+        "the records of one producer lie in the log in the order in which its client was "
+        "given them (of two copies the first counts), but for those that it left out when the "
+        "log had forgotten it",
+        Place.END,
+        order.reordered,
+    ),
+    Invariant(
+        "sim-I04",
+        "gap accepted",
+        "in one epoch of one producer each sequence follows the one before, 2147483647 being "
+        "followed by 0, unless the log forgot the producer in between",
+        Place.END,
+        order.gaps,
+    ),
+    Invariant(
+        "sim-I05",
+        "stale epoch, or a new one that does not begin with 0",
+        "epochs of one producer never go back in the log, and a newer one begins with sequence 0, "
+        "unless the log forgot the producer in between",
+        Place.END,
+        order.epochs,
+    ),
+    Invariant(
+        "sim-I25",
+        "producer state differs from a replay",
+        "after the same entry all replays of a log have the same producer state, and each life "
+        "applies one entry after the other",
+        Place.END,
+        states.replays,
+    ),
+    Invariant(
+        "sim-I26",
+        "uncommitted state leaks",
+        "a new leader's producer table holds nothing in flight of an earlier leadership",
+        Place.ONLINE,
+        Leadership,
+    ),
+    Invariant(
+        "sim-I27",
+        "snapshot differs from a replay",
+        "a producer state that began with a snapshot equals that of a replay of the log",
+        Place.END,
+        states.snapshots,
+    ),
+    Invariant(
+        "sim-I34",
+        "idempotence strength",
+        "no record is stored twice because the broker refused what it had stored already,"
+        " nor because a client began anew when a gap was refused rightly, unless "
+        "librdkafka's rules say so; other copies are told with their cause",
+        Place.END,
+        resent.resent,
+    ),
+    Invariant(
+        "sim-I35",
+        "a decision the reference model would not take",
+        "what a leader decides about a batch follows from the log before it, as the reference "
+        "model reads it (profiles that are modelled)",
+        Place.END,
+        decisions.misjudged,
+    ),
+    Invariant(
+        "sim-I36",
+        "a gap told that is none",
+        "no leader tells a client of a gap if the batch, or what lies before it, was "
+        "committed when the leader was asked",
+        Place.END,
+        refusals.untrue_gaps,
+    ),
+    Invariant(
+        "sim-I38",
+        "an answer that Kafka's order of checks does not give",
+        "a produce request with several things wrong is answered with what Kafka finds first, "
+        "unless the node lacks the topic, the leadership or replicas in sync and says that",
+        Place.ONLINE,
+        Checks,
+    ),
+)
