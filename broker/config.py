@@ -1,12 +1,11 @@
 """Settings of a cluster: one frozen value, checked when it is made.
 
-Spans are milliseconds where the name ends in `_ms`, sizes bytes where it ends in `_bytes`. A value
-of another type than a setting's, or out of its range, is refused here: what would come of it later,
-far from whoever wrote it, is an error of ours or another behaviour. A flush policy may be given by
-its text.
+Names that end in `_ms` are milliseconds, names that end in `_bytes` are bytes. A value of a wrong
+type, or out of range, is refused here. Later it would cause an error, or another behaviour, far
+from the line that set it. A flush policy may be given by its text.
 
-`Settings` says the same to type checkers: the keywords of `Cluster`, by name and type. A test
-compares the two.
+`Settings` gives type checkers the same keywords of `Cluster`, by name and type. A test compares the
+two.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 
 MOST = 10**12
-"""More than any size or span needs."""
+"""The largest value of most settings; no size or time needs more."""
 LEAST: dict[str, int] = {
     "flush_interval_ms": 0,
     "link_delay_ms": 0,
@@ -31,7 +30,7 @@ LEAST: dict[str, int] = {
     "sync_stall_ms": 0,
     "entry_cache_bytes": 0,
 }
-"""Settings that may be 0; of all others the least is 1: with 0 of them nothing would go on."""
+"""Settings that may be 0. All others are at least 1, because a cluster with 0 would do nothing."""
 MOST_OF: dict[str, int] = {
     "default_partitions": INT32_MAX,
     "default_replication_factor": INT32_MAX,
@@ -43,7 +42,7 @@ MOST_OF: dict[str, int] = {
 }
 """Settings that may not be as large as `MOST`."""
 ARGUMENTS = ("nodes", "host", "port", "advertised", "data_dir", "topics", "without_nodes", "config")
-"""What a cluster is made of beside its settings."""
+"""Arguments of a cluster that are not settings."""
 Flush = Literal["each-turn", "interval", "off"]
 
 
@@ -51,36 +50,37 @@ class FlushPolicy(Enum):
     """When the log is synced."""
 
     EACH_TURN = "each-turn"
-    """Every turn, before anything that was written counts for a quorum."""
+    """In every turn. What was written counts for a quorum only after the sync."""
     INTERVAL = "interval"
-    """Every `flush_interval_ms`; acknowledgements for a quorum wait for it."""
+    """Every `flush_interval_ms`. What was written counts for a quorum only after the sync."""
     OFF = "off"
-    """Nobody waits: an append counts at once. Syncs go on behind it, and a crash loses what they
-    had not reached yet."""
+    """In the background. What was written counts for a quorum at once, and a crash loses what was
+    not yet synced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConfig:
-    """All settings, with the defaults a test wants. Raises `ConfigError` for a value out of the
-    limits that stand with each, which are those of `LEAST` and `MOST_OF`."""
+    """All settings, with defaults for tests. Raises `ConfigError` for a value out of the limits
+    that each docstring names; the limits are those of `LEAST` and `MOST_OF`."""
 
     election_timeout_ms: int = 500
-    """A follower that hears nothing for 1x to 2x of this starts an election; at least twice
-    `heartbeat_ms`. From 1 to 1_000_000_000_000."""
+    """A follower that hears nothing from its leader for 1 to 2 times as long starts an election. At
+    least twice `heartbeat_ms`. From 1 to 1_000_000_000_000."""
     heartbeat_ms: int = 50
-    """Between two beats from a node to each other; at most half of
+    """Time between two heartbeats from a node to each other node. At most half of
     `election_timeout_ms`. From 1 to 1_000_000_000_000."""
     default_partitions: int = 1
-    """For topics whose creator names no count; at most `max_partitions_per_topic`. From 1 to
-    2_147_483_647."""
+    """Partitions of a topic whose creator gives no number. At most `max_partitions_per_topic`. From
+    1 to 2_147_483_647."""
     default_replication_factor: int = 3
-    """For topics whose creator names none; never more than there are nodes. From 1 to
-    2_147_483_647."""
+    """Replicas of a topic whose creator gives no number. With fewer nodes, it is the number of
+    nodes. From 1 to 2_147_483_647."""
     auto_create_topics: bool = True
-    """An unknown topic in a Metadata request is created, if the client allows it."""
+    """Whether a Metadata request creates unknown topics that it names, if the client allows it."""
     min_insync_replicas: int = 1
-    """With acks=all: replicas in sync, before the append (else error 19) and before the answer
-    (else 20). A topic's `min.insync.replicas` overrides it. From 1 to 2_147_483_647."""
+    """With acks=all, so many replicas must be in sync before the append (else error 19) and before
+    the answer (else error 20). A topic's `min.insync.replicas` overrides it. From 1 to
+    2_147_483_647."""
     replica_lag_ms: int = 10_000
     """A replica that has not caught up for this long is no longer in sync (promise-A2). From 0 to
     1_000_000_000_000."""
@@ -88,49 +88,53 @@ class ClusterConfig:
     """Largest record batch accepted. A topic's `max.message.bytes` overrides it. From 1 to
     2_147_483_647."""
     max_request_bytes: int = 104_857_600
-    """Largest frame; a client that announces more is cut off. Without records it is 4 MiB. From 1
-    to 2_147_483_647."""
+    """Largest request. The connection of a client that announces a larger one is closed. Requests
+    without records may have at most 4 MiB. From 1 to 2_147_483_647."""
     queued_max_request_bytes: int = 256 << 20
-    """Per node: how much of frames that are not whole, or may not begin yet, clients together
-    may have sent; beyond it nobody is read further until there is room. One frame of
+    """Per node: bytes of requests, from all clients together, that have not arrived whole or must
+    wait to begin. Beyond it, no client is read until there is room. One request of
     `max_request_bytes` always fits. From 1 to 1_000_000_000_000."""
     max_partitions_per_topic: int = 1_000
-    """More are refused with INVALID_PARTITIONS: they would make turns of the loop long. From 1 to
-    1_048_576."""
+    """A topic with more is refused with INVALID_PARTITIONS, because it would make turns of the loop
+    long. From 1 to 1_048_576."""
     max_inflight_requests: int = 64
-    """Per connection; at the limit it is read no further until an answer has left. From 1 to
-    1_000_000_000_000."""
+    """Per connection: requests not yet answered. At the limit, the node stops reading from it until
+    an answer is sent. From 1 to 1_000_000_000_000."""
     max_inflight_bytes: int = 64 << 20
-    """Per connection, of requests not yet answered. From 1 to 1_000_000_000_000."""
+    """Per connection: bytes of requests not yet answered. At the limit, the node stops reading from
+    it until an answer is sent. From 1 to 1_000_000_000_000."""
     connections_max_idle_ms: int = 600_000
-    """A client silent for longer is dropped. From 1 to 1_000_000_000_000."""
-    leader_queue_bytes: int = 32 << 20
-    """Per partition: bytes proposed and not yet committed; more wait in the leader queue. From 1 to
+    """The connection of a client that is silent for longer is closed. From 1 to
     1_000_000_000_000."""
+    leader_queue_bytes: int = 32 << 20
+    """Per partition: bytes proposed and not yet committed. What exceeds it waits in the leader
+    queue. From 1 to 1_000_000_000_000."""
     max_producers: int = 10_000
-    """Per partition: idempotent producers remembered. One more makes the longest idle one go. From
-    1 to 1_000_000_000_000."""
+    """Per partition: idempotent producers that are remembered. If one more comes, the longest idle
+    one is forgotten. From 1 to 1_000_000_000_000."""
     producer_expiry_ms: int = 86_400_000
-    """A producer idle for longer is forgotten, by a decision in the log. From 1 to
+    """A producer that is idle for longer is forgotten, by a decision in the log. From 1 to
     1_000_000_000_000."""
     flush: FlushPolicy = FlushPolicy.EACH_TURN
     """When the log is synced."""
     flush_interval_ms: int = 100
-    """With `FlushPolicy.INTERVAL`: between two syncs. From 0 to 1_000_000_000_000."""
+    """With `FlushPolicy.INTERVAL`: time between two syncs. From 0 to 1_000_000_000_000."""
     sync_stall_ms: int = 10_000
-    """A sync that takes longer makes its leaders resign (promise-R5). From 0 to
+    """If a sync takes longer, the leaders on its node resign (promise-R5). From 0 to
     1_000_000_000_000."""
     entry_cache_bytes: int = 32 << 20
-    """With a data folder, per node: entries kept in memory beside those that are not durable yet,
-    for followers and consumers that are near the end; after a start, the last ones of its logs.
-    From 0 to 1_000_000_000_000."""
+    """With a data folder, per node: bytes of durable entries that stay in memory, for followers and
+    consumers near the end of a log. After a start, they are the last ones of its logs. From 0 to
+    1_000_000_000_000."""
     link_delay_ms: float = 0.0
-    """One-way delay between nodes of one process; twice this and `heartbeat_ms` must fit into
-    `election_timeout_ms`. From 0 to 1_000_000_000_000."""
+    """One-way delay of messages between the nodes of one process. Twice this, plus `heartbeat_ms`,
+    must fit into `election_timeout_ms`. From 0 to 1_000_000_000_000."""
     profile: str = "reference"
-    """Whose rules idempotent producers meet; one of `ottla.idempotency.profiles.PROFILES`."""
+    """Which broker's rules apply to idempotent producers: a name in
+    `ottla.idempotency.profiles.PROFILES`."""
     seed: int | None = None
-    """Of election jitter; None draws one. From 0 to 9_223_372_036_854_775_807."""
+    """Seed of the election timeouts' jitter; None draws one. From 0 to
+    9_223_372_036_854_775_807."""
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -158,7 +162,7 @@ class ClusterConfig:
             raise ConfigError(f"profile: {error}") from None
 
     def slow_elections(self) -> str:
-        """What of the settings makes elections slow, to say behind a wait that was in vain."""
+        """A hint for the error after a wait in vain: which settings make elections slow, if any."""
         waits = self.flush is FlushPolicy.INTERVAL and self.flush_interval_ms
         if not waits or waits * 2 <= self.election_timeout_ms:
             return ""
@@ -169,7 +173,7 @@ class ClusterConfig:
 
 
 def _taken(name: str, default: object, value: object) -> object:
-    """A setting's value as this module has it, by the type of its default. Raises `ConfigError`."""
+    """A setting's value, checked by the type of its default. Raises `ConfigError`."""
     if isinstance(default, bool):
         return truth(name, value)
     if isinstance(default, FlushPolicy):
@@ -214,8 +218,8 @@ class Settings(TypedDict, total=False):
 
 
 def with_settings(config: ClusterConfig | None, settings: Settings) -> ClusterConfig:
-    """A configuration with some settings changed. Raises `ConfigError`, which names the setting
-    that is meant where one is misspelt."""
+    """A configuration with some settings changed. Raises `ConfigError`; for a misspelt setting, it
+    names the one that is most like it."""
     if config is not None and not is_a(config, ClusterConfig):
         raise ConfigError(f"config is {shown(config)}; a ClusterConfig is wanted")
     names = [item.name for item in fields(ClusterConfig)]

@@ -1,9 +1,9 @@
 """Hosts and ports as people write them: what to listen on, and what to tell clients.
 
-A node *listens* on `host` and a port of its own. What it is *advertised* as, in Metadata and in
-`bootstrap_servers`, is where clients find it: the same, unless `advertised` says otherwise, as
-behind a proxy or in a container. A wildcard (`""`, `0.0.0.0`, `::`) is no address that a client
-could connect to: such a node is advertised on the loopback.
+A node *listens* on `host` and a port of its own. It is *advertised*, in Metadata and in
+`bootstrap_servers`, at the address where clients find it. The two are the same unless `advertised`
+says otherwise, for example behind a proxy or in a container. A client cannot connect to a wildcard
+(`""`, `0.0.0.0`, `::`). So a node that listens on one is advertised on the loopback.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from ottla.raft.types import NodeId
 
 Address: TypeAlias = tuple[str, int]
 Advertised: TypeAlias = str | Sequence[str] | Mapping[NodeId, str]
-"""`HOST`, or `HOST:PORT` of node 1 (node *i* has `PORT + i - 1`); or one of these for each node."""
+"""`HOST`, or `HOST:PORT` of node 1 (node *i* has `PORT + i - 1`). Or one `HOST:PORT` per node."""
 
 LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it listens there
-"""Hosts that stand for all of this machine's, and where this machine reaches itself."""
+"""Hosts that stand for all addresses of this machine, each with its loopback address."""
 IPV4_LABELS = 4
 MAX_PORT = 65_535
 MOST_DIGITS = 5
 """Of a port."""
 LONGEST_HOST = 255
-"""Bytes of a name, as DNS bears them; a longer one fits into no answer that all clients read."""
+"""Bytes: the longest name that DNS allows. Not all clients can read an answer with a longer one."""
 
 
 def is_host(name: str) -> bool:
-    """Whether clients can be told of such a host: it is encodable, short enough, and printable,
-    and an address where it looks like one."""
+    """Whether an answer to clients may name this host: it can be encoded, is short enough and
+    printable, and if it looks like an address, it is a valid one."""
     sound = name.isprintable() and not any(each in name for each in "[] /,@")
     return sound and len(name.encode()) <= LONGEST_HOST and not _is_broken_address(name)
 
@@ -75,9 +75,9 @@ def bare_host(host: str) -> str:
 
 
 def plain_host(host: str) -> str:
-    """A host in its usual spelling: `0.0.0.0` or `::` for the wildcards (`0`, `::0`), and plain
-    IPv4 for an IPv4 address that is written as IPv6, because a socket for IPv6 only refuses it. All
-    other hosts stay as they are.
+    """A host in its usual spelling. Wildcards (`0`, `::0`) become `0.0.0.0` or `::`. An IPv4
+    address that is written as IPv6 becomes plain IPv4, because a socket for IPv6 only refuses it.
+    All other hosts stay as they are.
 
     >>> plain_host("0"), plain_host("0:0::0"), plain_host("::ffff:127.0.0.1"), plain_host("h")
     ('0.0.0.0', '::', '127.0.0.1', 'h')
@@ -94,8 +94,8 @@ def plain_host(host: str) -> str:
 
 
 def is_group(host: str) -> bool:
-    """Whether an address is of many machines at once (multicast, broadcast): nobody connects to
-    such a one, though a system may let it be listened at."""
+    """Whether an address stands for many machines (multicast, broadcast). A client cannot connect
+    to one, although some systems allow to listen on it."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -110,7 +110,7 @@ def join(address: Address) -> str:
 
 
 def reachable(host: str) -> str:
-    """Where this machine's own clients reach what listens on `host`."""
+    """The address at which clients on this machine reach a server that listens on `host`."""
     return LOOPBACKS.get(host, host)
 
 
@@ -175,13 +175,13 @@ class AdvertisedAs:
         self.check({node: ("", 0) for node, (_, port) in self._told.items() if port})
 
     def of(self, node: NodeId, listening: Address) -> Address:
-        """What a node that listens there is advertised as."""
+        """The address at which a node is advertised, if it listens at `listening`."""
         host, port = self._told.get(node, (listening[0], None))
         return reachable(host), listening[1] if port is None else port
 
     def check(self, listening: Mapping[NodeId, Address]) -> None:
-        """Each node needs an address of its own: clients ask for a node by it. Raises
-        `ConfigError` where two of these have the same."""
+        """Check that each node has an address of its own, because clients know a node by its
+        address. Raises `ConfigError` if two have the same."""
         found: dict[Address, NodeId] = {}
         for node, address in listening.items():
             host, port = self.of(node, address)

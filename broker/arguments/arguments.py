@@ -1,4 +1,4 @@
-"""What callers of the Python API hand in: taken where a person would write it so, else refused.
+"""Checks of what callers of the Python API hand in.
 
 One function per kind of argument. Each gets the argument's name and its value, and returns the
 value as the rest of the code wants it: a plain `int`, `float`, `str`, `bool` or member of an
@@ -32,19 +32,20 @@ Kind = TypeVar("Kind")
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 LONGEST_SECONDS = 31_536_000.0
-"""A year: who waits longer than that, for ever included, waits so long."""
+"""A year. Longer waits, infinite ones too, are cut to a year."""
 MOST_ITEMS = 1 << 20
-"""Of a list or a mapping: no topic has more partitions, and what is endless ends."""
+"""Most members of a list or a mapping. No topic has more partitions, and an endless collection must
+not hang its caller."""
 
 
 def is_a(value: object, kind: type[Kind]) -> TypeGuard[Kind]:
-    """Whether a value really is of that type. A mock of a `str` has only its `__class__`, and is
-    refused."""
+    """Whether a value really is of that type. A mock of a `str` has only the `__class__` of one,
+    so the answer is no."""
     return issubclass(type(value), kind)
 
 
 def whole(name: str, value: object, least: int = -INT64_MAX - 1, most: int = INT64_MAX) -> int:
-    """A whole number from `least` to `most`; also one of numpy's, no float, no truth, no text."""
+    """A whole number from `least` to `most`. numpy's are accepted; float, bool and text are not."""
     number = as_whole(value)
     if number is None:
         raise ConfigError(f"{name} is {shown(value)}; {_whole_number(least, most)} is wanted")
@@ -88,7 +89,7 @@ def seconds(name: str, value: object) -> float:
 
 
 def text(name: str, value: object) -> str:
-    """A text, as a plain `str` whatever its class."""
+    """A text; a subclass of `str` becomes a plain `str`."""
     if not is_a(value, str):
         raise ConfigError(f"{name} is {shown(value)}; a text is wanted")
     return str.__str__(value)
@@ -102,7 +103,7 @@ def truth(name: str, value: object) -> bool:
 
 
 def choice(name: str, value: object, among: type[Choice]) -> Choice:
-    """A member of an enumeration, given as itself or by its value, in letters of any size."""
+    """A member of an enumeration, given as itself or by its value in upper or lower case."""
     if is_a(value, among):
         return value
     words = [str(each.value) for each in among]
@@ -117,8 +118,8 @@ def choice(name: str, value: object, among: type[Choice]) -> Choice:
 def items(
     name: str, value: object, of: str, most: int = MOST_ITEMS, *, ordered: bool = False
 ) -> list[Unpacked]:
-    """A list, a tuple or the like: anything with members that is neither a text nor a mapping, nor,
-    if it must be `ordered`, a set. No more than `most` are taken, however many it has."""
+    """The members of a list, a tuple or the like. A text, a mapping, more than `most` members and,
+    if the members must be `ordered`, a set are refused."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Collection):
         raise ConfigError(f"{name} is {shown(value)}; a list of {of} is wanted")
     if ordered and isinstance(value, AbstractSet):
@@ -130,7 +131,7 @@ def items(
 def pairs(
     name: str, value: Mapping[object, object], most: int = MOST_ITEMS
 ) -> list[tuple[Unpacked, Unpacked]]:
-    """Keys and values of a mapping, of whatever class; no more than `most` are taken."""
+    """Keys and values of a mapping of any class; one with more than `most` is refused."""
     with reading(name, value):
         return _at_most(name, [(key, each) for key, each in islice(value.items(), most + 1)], most)
 

@@ -1,10 +1,11 @@
-"""Fields of a command: what each may hold, and how a command is read by a table of them.
+"""Fields of a command: which values each accepts, and how a table of fields reads a command.
 
-A field is a function: it gets a value out of a request or a log, and returns it as the rest of the
-code wants it, or raises `FieldError` with what is wanted. A command is a table of fields by name;
-`read` takes exactly those, and says of the first bad one which it is. The tables of the
-controller's commands stand in `ottla.broker.controller.commands`, those of a partition's in
-`ottla.broker.partition.commands`; nothing else looks at the types of what came in.
+A field is a function. It takes a value from a request or a log and returns it in the form that the
+rest of the code wants. If the value is wrong, it raises `FieldError`, which says what is wanted. A
+command is described by a table of fields by name. `read` takes exactly those fields; its error
+names the first bad one. The tables of the controller's commands are in
+`ottla.broker.controller.commands`, those of a partition's in `ottla.broker.partition.commands`. No
+other code checks the types of what came in.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MISSING: Unpacked = object()
 
 
 def unpack(payload: bytes) -> Unpacked:
-    """What lies in a log entry. Raises `CommandError` for bytes that are no msgpack."""
+    """The values in the payload of a log entry. Raises `CommandError` if it is not msgpack."""
     try:
         return msgpack.unpackb(payload)
     except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
@@ -44,8 +45,8 @@ def unpack(payload: bytes) -> Unpacked:
 
 
 def read(command: Mapping[str, object], fields: Fields) -> dict[str, Unpacked]:
-    """The fields of a command, each as its row in the table wants it; others are left out.
-    Raises `CommandError`."""
+    """The fields of a command, each as its row in the table returns it. Fields that the table does
+    not name are left out. Raises `CommandError`."""
     taken = {}
     for name, field in fields.items():
         value = command.get(name, MISSING)
@@ -58,11 +59,11 @@ def read(command: Mapping[str, object], fields: Fields) -> dict[str, Unpacked]:
 
 
 def whole(least: int = -INT64_MAX - 1, most: int = INT64_MAX, *, loose: bool = False) -> Field:
-    """A whole number; `loose`: older versions let 2.0 stand for 2."""
+    """A whole number. `loose`: accept 2.0 for 2, which older versions wrote."""
 
     def field(value: object) -> int:
         if value.__class__ is int and least <= value <= most:
-            return value  # nearly always; wide topics come with thousands of them
+            return value  # the usual case, first: wide topics have thousands of numbers
         if loose and isinstance(value, float) and value.is_integer():
             value = int(value)
         number = int(value) if isinstance(value, bool) and loose else as_whole(value)
@@ -74,7 +75,7 @@ def whole(least: int = -INT64_MAX - 1, most: int = INT64_MAX, *, loose: bool = F
 
 
 def text(most: int) -> Field:
-    """A text of at most so many characters."""
+    """A text of at most `most` characters."""
 
     def field(value: object) -> str:
         if not isinstance(value, str) or len(value) > most:
@@ -92,7 +93,7 @@ def truth(value: object) -> bool:
 
 
 def some_bytes(size: int) -> Field:
-    """Bytes of this length."""
+    """Exactly `size` bytes."""
 
     def field(value: object) -> bytes:
         if not isinstance(value, bytes) or len(value) != size:
@@ -103,13 +104,12 @@ def some_bytes(size: int) -> Field:
 
 
 def optional(field: Field, default: object = None) -> Field:
-    """The same, or `default` where it is missing or None."""
+    """The same field, or `default` if it is missing or None."""
     return lambda value: default if value is MISSING or value is None else field(value)
 
 
 def listing(field: Field, least: int = 0, *, distinct: bool = False) -> Field:
-    """A list, as a tuple, of at least so many of the same, no two alike if they are to be
-    `distinct`."""
+    """A list of at least `least` such fields, as a tuple; `distinct`: no two of them equal."""
 
     def taken(value: object) -> tuple[object, ...]:
         if not isinstance(value, list | tuple) or len(value) < least:
@@ -123,7 +123,7 @@ def listing(field: Field, least: int = 0, *, distinct: bool = False) -> Field:
 
 
 def record(*fields: Field) -> Field:
-    """A list, as a tuple, with one member for each of these."""
+    """A list with one member for each of these fields, in this order, as a tuple."""
 
     def taken(value: object) -> tuple[object, ...]:
         if not isinstance(value, list | tuple) or len(value) != len(fields):

@@ -1,7 +1,8 @@
-"""Where a cluster lives, as its user says it: a host, a port, a folder. Checked when it is made.
+"""Where a cluster lives: checks of the host, the port and the folder that its user names.
 
-As in `arguments.py`, each function takes what was handed in, and raises `ConfigError` for what
-names no such place; whether it can be had shows at the start.
+They run when the cluster is made. As in `arguments.py`, each function takes what was handed in, and
+raises `ConfigError` if that cannot name such a place. Whether the place is free, and may be used,
+shows only when the cluster starts.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def host_of(value: object) -> str:
 
 
 def port_of(value: object, nodes: int) -> int:
-    """The port of node 1, so that there is one for each of `nodes`; 0 for free ones. Raises
-    `ConfigError`."""
+    """The port of node 1; 0 for free ports. Raises `ConfigError`, also if the last of `nodes` would
+    need a port that does not exist."""
     port = whole("port", value, 0, MAX_PORT)
     if port and port + nodes - 1 > MAX_PORT:
         raise ConfigError(f"port is {port}: node {nodes} would need port {port + nodes - 1}")
@@ -42,8 +43,8 @@ def port_of(value: object, nodes: int) -> int:
 
 
 def folder_of(value: object) -> Path | None:
-    """A folder for logs, for good: a relative one lies in the working directory of now, `~` is the
-    user's home. None where they live in memory. Raises `ConfigError`."""
+    """The folder for logs as an absolute path; None if they live in memory. A relative path starts
+    at the present working directory, `~` is the user's home. Raises `ConfigError`."""
     if value is None:
         return None
     with reading("data_dir", value):
@@ -56,14 +57,15 @@ def folder_of(value: object) -> Path | None:
         str(folder).encode()
     except RuntimeError as error:
         raise ConfigError(f"data_dir is {shown(value)}; {error}") from None
-    except UnicodeEncodeError:  # LMDB, and every text that names it, want UTF-8
+    except UnicodeEncodeError:  # LMDB, and all messages about the folder, need UTF-8
         raise ConfigError(f"data_dir is {shown(value)}; a name in UTF-8 is wanted") from None
     _check_folder(folder, value)
     return folder
 
 
 def _check_folder(folder: Path, value: object) -> None:
-    """Whether a folder can be there, as far as the system tells. Raises `ConfigError`."""
+    """Check that the folder exists or can be made, as far as the system tells. Raises
+    `ConfigError`."""
     try:
         folder.stat()
         above = folder

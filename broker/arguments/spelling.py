@@ -1,4 +1,4 @@
-"""How messages quote what a user wrote: names are kept apart, values are cut to one line."""
+"""How messages quote what a user wrote: names in quotes where needed, values cut to one line."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from difflib import get_close_matches
 _PLAIN = re.compile(r"[\w./-]+")
 _LONG = 60
 LONGEST_NAME = 249
-"""Characters: a topic's name is said whole."""
+"""Characters. The longest name of a topic fits."""
 LONGEST_TEXT = 1_000
-"""Characters of a sentence of Kafka's, which has the words of who asked in it."""
+"""Characters of an error message of Kafka's protocol, which may quote what the client sent."""
 _MANY = 20
 
 
@@ -28,7 +28,7 @@ def called(name: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names with commas between, each told from the next."""
+    """Names separated by commas; names of several words are in quotes."""
     return ", ".join(map(called, names))
 
 

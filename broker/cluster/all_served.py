@@ -1,4 +1,4 @@
-"""`AllServed`: whether all of many partitions are served, for whoever asks again and again."""
+"""`AllServed`: whether many partitions are all served, at little cost for a caller that polls."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ottla.broker.images import PartitionImage
 
 
 class AllServed:
-    """Call it until it returns True. It keeps the list of unserved partitions from its last call of
-    `unserved` (None: not known yet), and calls that again only when all of them are served. To look
-    at 1,000 partitions every millisecond would cost more than their elections. `leading` says which
-    node serves a partition, if any."""
+    """Call it until it returns True. It keeps the partitions that its last call of `unserved`
+    returned (None: not known yet), and calls `unserved` again only when all of these are served. To
+    look at 1,000 partitions every millisecond would cost more than their elections. `leading`
+    returns the node that serves a partition, if any."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class AllServed:
         self._left: list[PartitionImage] = []
 
     def __call__(self) -> bool:
-        """Whether nothing is unserved any more."""
+        """Whether every partition is served."""
         left = self._left
         while left:
             if self._leading(left[-1]) is None:

@@ -61,7 +61,7 @@ START_SECONDS = 30.0
 
 
 class AsyncCluster:
-    """See `ottla.Cluster` for what each method does; here what takes time is awaited."""
+    """See `ottla.Cluster` for what each method does. Here, methods that take time are awaited."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class AsyncCluster:
         """Called with the number of a node that has just stopped by itself."""
 
     def _time(self) -> Micros:
-        """Now, by the clock that the start has chosen."""
+        """Now, by the clock that `start` has chosen."""
         return self._now()
 
     # --- what it is ---------------------------------------------------------------------------
@@ -132,15 +132,16 @@ class AsyncCluster:
 
     @property
     def advertised(self) -> Mapping[int, tuple[str, int]]:
-        """Host and port of each node as clients are told."""
+        """Host and port at which each node is advertised to clients."""
         return dict(self._reach.told)
 
     def node(self, node: int) -> Node:
-        """One node's present life, for whoever must look inside. Raises when it is dead."""
+        """One node's present life, for tools that must look inside. Raises `NodeStateError` when
+        it is dead."""
         return self._nodes.life(node)
 
     def describe(self) -> ClusterDescription:
-        """Everything there is to see."""
+        """The state of the whole cluster, as plain values."""
         self._reach.check()
         present, lives = self._nodes, self._nodes.lives
         nodes = {
@@ -202,7 +203,7 @@ class AsyncCluster:
         await self._until(served, START_SECONDS, "leaders of all topics")
 
     async def _ensure(self, topic: Topic) -> None:
-        """Create a topic of the start; one that the disks remember stays as it is."""
+        """Create a topic that the cluster should start with. If it is on the disks, it stays."""
         try:
             await self._partitions.create(topic, START_SECONDS)
         except RequestFailedError as error:
@@ -210,7 +211,7 @@ class AsyncCluster:
                 raise
 
     def _controller_known(self) -> bool:
-        """A controller decides, and every node has applied what earlier ones decided."""
+        """Whether a controller leads, and every node has applied what earlier ones decided."""
         views = [each.inspect() for each in self._nodes.running()]
         leading = next((each for each in views if each.controls), None)
         return leading is not None and all(
@@ -241,12 +242,12 @@ class AsyncCluster:
         self.on_failed(life.node)
 
     async def stop(self) -> None:
-        """Stop every node: what is appended is synced, disks are closed. Harmless when done twice,
-        at once or one after the other, while the cluster starts, and in a forked child."""
+        """Stop every node: its log is synced, its disk is closed. It is harmless to stop twice (at
+        the same time or later), while the cluster starts, or in a forked child."""
         await self._lifecycle.stop()
 
     async def _stop(self) -> None:
-        # Each step is done, whatever happens in those before it.
+        # Each step is done, even if a step before it fails.
         with ExitStack() as steps:
             steps.callback(self._nodes.lives.clear)
             if self._clock is not None:
@@ -368,17 +369,18 @@ class AsyncCluster:
     async def transfer_leadership(
         self, topic: str, partition: int, to: int, *, timeout: float = 10.0
     ) -> None:
-        """Hand a partition to another replica and wait until it leads.
+        """Transfer the leadership of a partition to another replica, and wait until it leads.
 
-        Each leader is asked once: it takes no writes meanwhile, for an election timeout at most.
+        Each leader is asked once. While it transfers, for at most an election timeout, it takes no
+        writes.
         """
         await self._partitions.transfer(topic, partition, to, timeout)
 
     async def _until(
         self, condition: Callable[[], bool], timeout: float, what: str, about: str = ""
     ) -> None:
-        """Wait until `condition` holds; it is checked about once a millisecond. A timeout's error
-        shows the cluster's state, with the partition `about`."""
+        """Wait until `condition` holds, checking it about once a millisecond. The error after a
+        timeout shows the state of the cluster and of the partition `about`."""
         deadline = self._now() + round(timeout * 1e6)
         while not condition():
             if self._now() > deadline:

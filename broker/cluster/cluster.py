@@ -2,14 +2,14 @@
 
 Two faces of one thing:
 
-* `with Cluster(nodes=3) as cluster:` runs the cluster in a thread of its own; every method blocks
-  until it is done. For ordinary tests and clients that bring their own threads.
-* `async with Cluster(nodes=3) as cluster:` runs it on the caller's event loop; what takes time
-  is awaited.
+* `with Cluster(nodes=3) as cluster:` runs the cluster in a thread of its own, and every method
+  blocks until it is done. This is for ordinary tests, and for clients with threads of their own.
+* `async with Cluster(nodes=3) as cluster:` runs the cluster on the caller's event loop. Methods
+  that take time are awaited.
 
-The work is done by `AsyncCluster`; `Cluster` only carries calls over to its loop. Nodes are
-numbered from 1. Faults are exact: `kill` is signal 9 (the unsynced tail of the node's disk is
-gone), `pause` is SIGSTOP, `isolate` cuts a node from its peers while clients still reach it.
+`AsyncCluster` does the work; `Cluster` only hands calls over to its loop. Nodes are numbered from
+1. Faults are exact: `kill` is signal 9 (the unsynced tail of the node's disk is lost), `pause` is
+SIGSTOP, `isolate` cuts a node off from its peers while clients still reach it.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ Result = TypeVar("Result")
 class Cluster:
     """A cluster of `nodes` brokers on real TCP ports of this machine.
 
-    `data_dir` keeps the logs in LMDB below that folder and finds them again; without it they live
-    in memory. `topics`, or their names, exist when it has started. `port` is that of node 1, node
-    *i* listens on `port + i - 1`; 0 takes free ones. `host` is where they listen, `advertised` what
-    clients are told instead: `HOST:PORT` of node 1, or one for each node, each another. Every field
-    of `ClusterConfig` may be given as a keyword.
+    `data_dir` is a folder that keeps the logs, in LMDB, for the next start; without it they live in
+    memory. The start creates `topics`, given as `Topic` or by name. `port` is that of node 1; node
+    *i* listens on `port + i - 1`; 0 takes free ports. Nodes listen on `host`. `advertised` tells
+    clients other addresses: `HOST:PORT` of node 1, or a different one for each node. Every field of
+    `ClusterConfig` may be given as a keyword.
 
-    `without_nodes` starts it without nodes whose folders of `data_dir` are damaged or lost, as long
-    as a majority is left.
+    `without_nodes` leaves out nodes whose folders in `data_dir` are damaged or lost. A majority of
+    the nodes must be left.
 
-    Raises `ConfigError` for settings that make no sense, `DataFolderError` (one of them) for a
-    node's folder that is damaged or lost, `OSError` when a port is in use.
+    Raises `ConfigError` for invalid settings, `DataFolderError` (a `ConfigError`) if a node's
+    folder is damaged or lost, `OSError` if a port is in use.
 
     >>> from ottla import Cluster
     >>> with Cluster(nodes=3) as cluster:
@@ -87,13 +87,13 @@ class Cluster:
         self._lock = make_lock()
         self._thread: LoopThread | None = None
         self._process = 0
-        """Where the thread runs."""
+        """The id of the process in which the thread runs."""
 
     # --- life ---------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start the cluster in its own thread; returns when it elects leaders and listens. An
-        interrupt on the way (Ctrl-C, a test's timeout) stops what had started."""
+        """Start the cluster in its own thread, and return when it listens and has its leaders. If
+        an interrupt (Ctrl-C, a test's timeout) comes before that, everything is stopped again."""
         thread = LoopThread(self._cluster.start, self._cluster.stop)
         try:
             return self._run(thread)
@@ -112,8 +112,8 @@ class Cluster:
         return self
 
     def stop(self) -> None:
-        """Stop every node and the thread. Harmless when done twice or by several at once (each
-        returns when all has stopped), and in a forked child."""
+        """Stop every node and the thread. It is harmless to stop twice, from several threads (each
+        call returns when everything has stopped), or in a forked child."""
         thread = self._thread
         if thread is not None and self._process == os.getpid():
             self._end(thread)
@@ -149,9 +149,9 @@ class Cluster:
         try:
             return self.start()
         except NodeStateError:
-            raise  # It runs already, for somebody else: that one goes on.
+            raise  # It runs already, for another caller, and goes on.
         except BaseException:
-            self.stop()  # An interrupt may come when it has started.
+            self.stop()  # An interrupt may come after the start.
             raise
 
     def __exit__(
@@ -189,7 +189,7 @@ class Cluster:
 
     @property
     def counters(self) -> Counters:
-        """What happened since the start, counted where it happens.
+        """Counts of what has happened since the start.
 
         >>> with Cluster(nodes=1) as cluster:
         ...     cluster.create_topic("t")
@@ -221,7 +221,7 @@ class Cluster:
         return self._cluster.addresses
 
     def describe(self) -> ClusterDescription:
-        """Everything there is to see: nodes, topics, leaders, terms, offsets, producers, counters.
+        """The state of the cluster: nodes, topics, leaders, terms, offsets, producers, counters.
 
         >>> with Cluster(nodes=1) as cluster:
         ...     cluster.create_topic("t")
@@ -264,7 +264,7 @@ class Cluster:
         )
 
     def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
-        """Delete a topic. Raises `RequestFailedError` when there is none.
+        """Delete a topic. Raises `RequestFailedError` if there is no topic of this name.
 
         >>> with Cluster(nodes=1) as cluster:
         ...     cluster.create_topic("t")
@@ -287,7 +287,7 @@ class Cluster:
     # --- faults -------------------------------------------------------------------------------
 
     def kill(self, node: int) -> None:
-        """Signal 9: the node is gone at once, and so is what its disk had not synced.
+        """Signal 9: the node dies at once, and what its disk had not synced is lost.
 
         >>> with Cluster(nodes=3) as cluster:
         ...     cluster.create_topic("t")
@@ -320,7 +320,7 @@ class Cluster:
         self._ask(self._cluster.pause, node)
 
     def resume(self, node: int) -> None:
-        """SIGCONT: everything that arrived meanwhile is dealt with, in order.
+        """SIGCONT: the node goes on, and handles everything that arrived meanwhile, in order.
 
         >>> with Cluster(nodes=3) as cluster:
         ...     cluster.pause(1)
@@ -350,7 +350,7 @@ class Cluster:
         self._ask(self._cluster.heal, node)
 
     def cut_connections(self, node: int) -> int:
-        """Drop every client connection of a node, with unsent answers; returns how many.
+        """Close every client connection of a node; answers not yet sent are lost. Returns how many.
 
         >>> with Cluster(nodes=1) as cluster:
         ...     cluster.cut_connections(1)
@@ -359,8 +359,8 @@ class Cluster:
         return self._ask(self._cluster.cut_connections, node)
 
     def break_disk(self, node: int, fault: DiskFault | FaultName) -> None:
-        """From its next sync on, the node's disk hangs or fails; `fault` may be given by its name.
-        Raises `ConfigError` for LMDB.
+        """From the next sync on, the node's disk hangs or fails. `fault` may be given by its name.
+        Only logs in memory can break: with a `data_dir` it raises `ConfigError`.
 
         >>> from ottla import DiskFault, OttlaError
         >>> with Cluster(nodes=1) as cluster:
@@ -385,7 +385,7 @@ class Cluster:
     def transfer_leadership(
         self, topic: str, partition: int, to: int, *, timeout: float = 10.0
     ) -> None:
-        """Hand a partition to another replica (thesis 3.10) and wait until it leads.
+        """Transfer the leadership of a partition to another replica (thesis 3.10), and wait for it.
 
         Raises `ClusterTimeoutError` when it does not come to lead within `timeout` seconds.
 

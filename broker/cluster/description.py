@@ -1,7 +1,7 @@
 """What `Cluster.describe()` shows: plain values, printable and ready for JSON.
 
-`str()` of a description is the page to read in an incident: one line per node, then one per
-partition with its leader, leader epoch, offsets and how far each replica is.
+`str()` of a description is the page to read in an incident. It has one line per node, then one per
+partition, with its leader, its leader epoch, its offsets, and how far each replica is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ottla.raft.types import Micros
 SERVED: str = Effect.SERVED.value
 NO_EFFECT: str = Effect.NONE.value
 FEW = 5
-"""Partitions that an error tells of."""
+"""Partitions that an error message lists."""
 
 
 class NodeDescription(NamedTuple):
@@ -77,7 +77,7 @@ class ConfigDescription(NamedTuple):
 
 
 class ClusterDescription(NamedTuple):
-    """Nodes by id, topics by name, what happened since the start (`counters`) and on the links;
+    """Nodes by id, topics by name, counters since the start, and statistics of the links.
     `configs`, by topic and name, are those that topics were created with."""
 
     cluster_id: str
@@ -101,9 +101,9 @@ class ClusterDescription(NamedTuple):
         return "\n".join(lines)
 
     def in_short(self, about: str = "") -> str:
-        """The nodes and one partition (`orders-0`), for error messages. Without a partition, or if
-        it is unknown, some partitions that nobody serves. The length does not grow with the topics.
-        """
+        """The nodes and one partition (`orders-0`), for error messages. If no partition is named,
+        or it is unknown, it shows some partitions that no node serves. The length does not grow
+        with the number of topics."""
         there = [each for partitions in self.topics.values() for each in partitions]
         found = [each for each in there if f"{each.topic}-{each.partition}" == about]
         if not found:
@@ -122,7 +122,7 @@ class ClusterDescription(NamedTuple):
 
 
 def _plain(value: object) -> object:
-    """A description as dicts all the way down."""
+    """A description as nested dicts and lists."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
@@ -131,7 +131,7 @@ def _plain(value: object) -> object:
 
 
 def _config_lines(topic: str, configs: Mapping[str, ConfigDescription]) -> list[str]:
-    """What a topic was created with, on one line; none where it was created with nothing."""
+    """The configs that a topic was created with, in one line; no line if there are none."""
     said = [
         f"{name}={each.value}" + (" (no effect here)" if each.effect == NO_EFFECT else "")
         for name, each in configs.items()
@@ -200,7 +200,7 @@ def describe_topics(
     serving: Callable[[PartitionImage], Found | None],
     now: Micros,
 ) -> tuple[int, dict[str, list[PartitionDescription]]]:
-    """Controller and topics, as the node that has applied most of the controller log knows them."""
+    """Controller and topics, as known to the node that has applied most of the controller's log."""
     freshest = _freshest(lives)
     if freshest is None:
         return 0, {}
@@ -215,7 +215,7 @@ def describe_topics(
 
 
 def describe_configs(lives: Mapping[int, Node]) -> dict[str, dict[str, ConfigDescription]]:
-    """Configs of topics, as the node that has applied most of the controller log knows them."""
+    """Configs of topics, as known to the node that has applied most of the controller's log."""
     freshest = _freshest(lives)
     if freshest is None:
         return {}
@@ -233,7 +233,7 @@ def _effect(config: str, configs: Mapping[str, str], settings: ClusterConfig) ->
 
 
 def _freshest(lives: Mapping[int, Node]) -> Node | None:
-    """The node whose controller log is applied furthest; None when all are dead."""
+    """The node that has applied most of the controller's log; None when all are dead."""
     return max(lives.values(), key=lambda each: each.inspect().decisions_applied, default=None)
 
 
@@ -244,7 +244,7 @@ def describe_partition(
     leader: Found | None,
     now: Micros,
 ) -> PartitionDescription:
-    """A partition, from its replicas that are alive and the one that serves, if any."""
+    """Describe a partition from its living replicas and the one that serves, if any."""
     members = {node: describe_replica(node, replica) for node, replica in replicas}
     if leader is None:
         last = max((each.log_start_offset for each in members.values()), default=0)

@@ -1,7 +1,7 @@
-"""What changed a cluster, in order: roles of replicas, entries lost, faults asked for or met.
+"""Events of a cluster, in order: roles that changed, entries that were truncated, faults.
 
-For timelines, and to see what happened before a failure. Bounded: the newest `EVENTS_KEPT` events
-stay, or fewer if the log entries that they refer to have more than `DROPPED_BYTES` together.
+They are for timelines, and to see what happened before a failure. Their number is bounded: the
+newest `EVENTS_KEPT` stay, or fewer if the truncated entries in them exceed `DROPPED_BYTES`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ottla.broker.turn.watcher import Watcher
 from ottla.raft.types import Entry, GroupId, Micros
 
 EVENTS_KEPT = 100_000
-"""At about 200 bytes each."""
+"""Events; each takes about 200 bytes."""
 DROPPED_BYTES = 32 << 20
-"""Of entries that were truncated, in all events together."""
+"""Bytes of truncated entries, in all events together."""
 
 
 class ClusterEvent(NamedTuple):
-    """Something that changed the cluster: a role, a truncation, a fault that was asked for."""
+    """One change: a replica's role, a truncation, a fault, or the failure of a node."""
 
     at: Micros
     """Monotonic clock."""
@@ -37,9 +37,9 @@ class ClusterEvent(NamedTuple):
     term: int = 0
     leader: int = 0
     dropped: tuple[Entry, ...] = ()
-    """truncated: the entries that the log of the leader of `term` replaced."""
+    """Of a truncation: the entries that were replaced by the log of the leader of `term`."""
     reason: str = ""
-    """failed: why the node has stopped by itself."""
+    """Of a failure: why the node has stopped by itself."""
 
 
 class EventLog:
@@ -51,7 +51,7 @@ class EventLog:
         self._events: deque[ClusterEvent] = deque()
         self._dropped_bytes = 0
         self.forgotten = 0
-        """Events that are no longer here, because newer ones came: the oldest of all."""
+        """How many of the oldest events were dropped for newer ones."""
 
     def __iter__(self) -> Iterator[ClusterEvent]:
         return iter(tuple(self._events))
@@ -60,15 +60,15 @@ class EventLog:
         return len(self._events)
 
     def note(self, kind: str, node: int) -> None:
-        """Something was done to a node."""
+        """Note what was done to a node."""
         self._add(ClusterEvent(self.now(), kind, node))
 
     def failed(self, life: Node, error: Exception) -> None:
-        """A node has stopped by itself."""
+        """Note that a node has stopped by itself, and why."""
         self._add(ClusterEvent(self.now(), "failed", life.node, reason=str(error)))
 
     def watch(self, life: Node) -> None:
-        """From now on note what becomes of its replicas."""
+        """From now on, note roles and truncations of this node's replicas."""
         life.watch(
             Watcher(
                 role_changed=partial(self.role_changed, life),
@@ -77,13 +77,13 @@ class EventLog:
         )
 
     def role_changed(self, life: Node, group: GroupId) -> None:
-        """A replica of `life` has another role, term or known leader."""
+        """Note that a replica of `life` has another role, term or known leader."""
         replica = life.inspect().replica(group)
         if replica is not None:
             self._append(replica.soft.role.name.lower(), life, replica)
 
     def truncated(self, life: Node, group: GroupId, dropped: Sequence[Entry]) -> None:
-        """A newer leader's log replaced these entries of a replica of `life`."""
+        """Note entries of a replica of `life` that a newer leader's log replaced."""
         replica = life.inspect().replica(group)
         if replica is not None:
             self._append("truncated", life, replica, tuple(dropped))

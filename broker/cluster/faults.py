@@ -1,7 +1,8 @@
-"""The faults of a cluster: what can be done to its nodes, their links, clients and disks.
+"""The faults of a cluster: of its nodes, their links, their clients' connections and their disks.
 
-`AsyncCluster` owns one, and hands its own methods of the same names on to it; `ottla.Cluster`
-documents each with an example. Each takes effect before it returns, and is noted in the events.
+`AsyncCluster` owns one `ClusterFaults`, whose methods have the same names as its own.
+`ottla.Cluster` documents each with an example. A fault takes effect before its method returns, and
+is noted in the events.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ottla.log.errors import DiskFullError, StoreError
 
 
 class DiskFault(StrEnum):
-    """How a disk breaks, from its next sync on."""
+    """How a disk fails, from its next sync on."""
 
     STALLED = "stalled"
     """Syncs hang. After `sync_stall_ms` the node's leaders resign (promise-R5)."""
@@ -51,7 +52,8 @@ class ClusterFaults:
         self._events = events
 
     def check_successor(self, node: int) -> int:
-        """The number of a node that could come to lead now, as far as its faults tell."""
+        """Check that no fault keeps this node from becoming leader; returns its number. Raises
+        `NodeStateError`."""
         life = self._nodes.alive(node)
         node = life.node
         hint = ""

@@ -1,7 +1,7 @@
-"""The nodes of a cluster: which there are, what each does now, and which of them can be asked.
+"""The nodes of a cluster: their numbers, their states, and which of them can answer.
 
-`AsyncCluster` and its faults share one `ClusterNodes`. A node is a number; its present *life* is a
-`Node`, and a node that was killed, left out or not yet started has none.
+`AsyncCluster` and its faults share one `ClusterNodes`. A node is a number. Its present *life* is a
+`Node`; a node that was killed, left out or not yet started has none.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ClusterNodes:
         self.lives: dict[int, Node] = {}
         """The present life of each node that has one."""
         self.why_dead = {node: left_out(node) for node in without}
-        """Why a node has no life, where that is not because it was killed."""
+        """Why a node has no life, if it was not killed."""
         self._network = network
         self._lifecycle = lifecycle
 
@@ -67,7 +67,8 @@ class ClusterNodes:
         return life
 
     def state(self, node: int) -> str:
-        """Running, paused (it may be isolated too), isolated, failed, dead or left out."""
+        """A node's state: running, paused, isolated, failed, dead or left out. A node that is
+        paused and isolated is called paused."""
         life = self.lives.get(node)
         if life is None or not life.joined:
             return "left out" if node in self.without else "dead"
@@ -78,13 +79,13 @@ class ClusterNodes:
         return "isolated" if self._network.isolated(node) else "running"
 
     def running(self) -> list[Node]:
-        """Nodes that can take part now; at least one. Raises `NodeStateError`."""
+        """Nodes that can take part now. Raises `NodeStateError` if there are none."""
         running = [life for node, life in self.lives.items() if self.state(node) == "running"]
         if not running:
             raise NodeStateError("no node is running; restart, resume or heal one first")
         return running
 
     def serving(self, image: PartitionImage) -> Found | None:
-        """The replica that serves a partition, with its node; a paused node serves nobody."""
+        """The replica that serves a partition, with its node. A paused node does not serve."""
         replicas = replicas_of(image, self.lives)
         return serving_of([each for each in replicas if not self.lives[each[0]].runner.paused])

@@ -1,7 +1,7 @@
-"""The topics of a cluster and their partitions: created, deleted, led, handed over, written to.
+"""The topics of a cluster and their partitions: create, delete, find a leader, transfer, write.
 
-`AsyncCluster` owns one, and hands its own methods on to it. The controller decides about topics;
-who leads a partition is looked up at the nodes, and waited for where nobody does.
+`AsyncCluster` owns one `ClusterPartitions`. The controller decides about topics. To find the leader
+of a partition, it looks at the nodes, and waits if no node leads.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ClusterPartitions:
         return None
 
     def unserved(self, name: str) -> list[PartitionImage] | None:
-        """Partitions of a topic that nobody serves; None where a node does not know it yet."""
+        """Partitions of a topic that no node serves; None if a node does not know the topic yet."""
         found = [life.topics().get(name) for life in self._nodes.running()]
         topic = found[0]
         if topic is None or None in found:

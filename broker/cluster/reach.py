@@ -1,7 +1,7 @@
-"""`Reach`: where the nodes of one cluster listen, and what clients are told of that.
+"""`Reach`: the addresses at which the nodes of one cluster listen, and those that clients get.
 
-Ports are taken at the start of a cluster and let go of at its stop; in between they outlive nodes.
-Addresses stay known when the cluster has stopped.
+Ports are taken when the cluster starts and freed when it stops. In between they outlive nodes.
+Addresses stay known after the cluster has stopped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OpenPort = Callable[[str, int], Port]
 
 
 class Reach:
-    """See the module's docstring. `port` is that of node 1, and so on; 0 takes free ones."""
+    """See the module's docstring. `port` is that of node 1, node 2 has the next; 0: free ports."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Reach:
         self._ports: dict[NodeId, Port] = {}
         self._listening: dict[NodeId, Address] = {}
         self.told: dict[NodeId, Address] = {}
-        """What clients are told."""
+        """The addresses that clients get."""
         if port:
             self._advertised_as.check({node: (host, port + node - 1) for node in nodes})
 
@@ -54,7 +54,7 @@ class Reach:
         self._advertised_as.check({each: taken.address for each, taken in self._ports.items()})
 
     def close(self) -> None:
-        """Let go of all ports."""
+        """Free all ports."""
         with ExitStack() as steps:
             steps.callback(self._ports.clear)
             for port in self._ports.values():
@@ -66,12 +66,12 @@ class Reach:
         return dict(self._listening)
 
     def bootstrap_servers(self) -> str:
-        """All nodes as clients are told. Raises `NodeStateError`."""
+        """All nodes at their advertised addresses. Raises `NodeStateError`."""
         self.check()
         return ",".join(map(join, self.told.values()))
 
     def check(self) -> None:
-        """Addresses are known from the first start on. Raises `NodeStateError` before it."""
+        """Raises `NodeStateError` before the first start, when addresses are not known."""
         if not self._listening:
             raise NodeStateError(
                 "the cluster has not been started, so it has no addresses: "

@@ -1,14 +1,14 @@
-"""`Stages`: replication in two steps, both awaitable, for whoever embeds a cluster (promise-R1).
+"""`Stages`: replication in two steps that a program may await, for embedded clusters (promise-R1).
 
     stages = cluster.replicate_in_stages("orders", 0, batch)
     await stages.enqueued      # the batch has its place in the log: its order is certain
     await stages.replicated    # committed; the result is its base offset
 
-`enqueued` ends in the log index of the entry, `replicated` in the base offset of the first record.
-If the batch is refused, or nobody can learn whether it was stored, each stage that is not done yet
-raises `RequestFailedError` with Kafka's code. Its `definite` says whether the batch is certainly
-not stored. A duplicate gets no entry in the log: both stages end when its original's offset is
-known, and `enqueued` has the result 0.
+The result of `enqueued` is the log index of the entry, that of `replicated` is the offset of the
+first record. If the batch is refused, or its fate cannot be learned, each stage that is not done
+yet raises `RequestFailedError` with Kafka's code. `definite` of that error says whether the batch
+is certainly not stored. A duplicate gets no entry in the log: both stages end when the offset of
+the original is known, and the result of `enqueued` is 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ottla.raft.types import LogIndex, Micros
 
 
 class Stages(NamedTuple):
-    """The two stages of one batch; see the module's text."""
+    """The two stages of one batch; see the module's docstring."""
 
     enqueued: asyncio.Future[LogIndex]
     replicated: asyncio.Future[Offset]
@@ -69,5 +69,5 @@ def _finish(stages: Stages, ticket: ProduceTicket) -> None:
     for stage in (stages.enqueued, stages.replicated):
         if not stage.done():
             stage.set_exception(RequestFailedError(ticket.error, why))
-            # Whoever awaits only one of them is not warned about the other.
+            # A caller that awaits only one of them gets no warning about the other.
             stage.exception()

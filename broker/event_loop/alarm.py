@@ -1,4 +1,4 @@
-"""`Alarm`: one call of the clockwork for everything a node waits for."""
+"""`Alarm`: one timer of the clockwork for everything that a node waits for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.raft.types import Micros
 
 
 class Alarm:
-    """Calls `ring` at the earliest time asked for since it last rang, or a little later."""
+    """Calls `ring` at the earliest time that was set since the last ring, or a little later."""
 
     __slots__ = ("_cancel", "_clockwork", "_ring", "at")
 

@@ -1,8 +1,8 @@
-"""`Clockwork`: time, and when something is done, as the drivers of a node see it.
+"""`Clockwork`: the time, timers and background work that a node's drivers use.
 
-`Node`, `Runner`, `Syncer` and `Scheduler` never ask an event loop. They get a clockwork. There are
-two: `AsyncioClockwork` here, and the simulator's, where time is virtual (docs/decisions/0013). So
-the same code carries effects out under both.
+`Node`, `Runner`, `Syncer` and `Scheduler` never use an event loop directly. They get a clockwork.
+There are two: `AsyncioClockwork` here, and the simulator's, where time is virtual
+(docs/decisions/0013). So the same code carries effects out under both.
 
 Times are `Micros` of a monotonic clock. The wall clock tells ms since 1970. In real time both are
 the machine's own clocks. Clocks that a test has patched are not used (`native.py`), because a
@@ -25,47 +25,47 @@ from ottla.raft.config import JitterSource
 from ottla.raft.types import Micros, NodeId
 
 ROUNDING: Micros = 2_000
-"""How much too early a loop may ring."""
+"""A loop may call a timer this much too early."""
 
 GRAINS = 8
-"""Grains of a `RunningClock` in an election timeout."""
+"""An election timeout is this many grains of a `RunningClock`."""
 SHORTEST_GRAIN: Micros = 5_000
 
 Cancel: TypeAlias = Callable[[], None]
-"""Takes back what was asked for; without effect once it happened."""
+"""Cancels the call that was asked for; no effect if it has happened."""
 
 
 class Work(Protocol):
-    """Something that runs beside the node."""
+    """Work that runs beside the node."""
 
     async def wait(self) -> None:
-        """Until it has ended, however it ended."""
+        """Wait until the work has ended, with or without an error."""
 
 
 class Clockwork(Protocol):
-    """See the module's docstring. Everything is called back on the node's own thread."""
+    """See the module's docstring. All callbacks run on the node's own thread."""
 
     def now(self) -> Micros:
-        """Monotonic clock."""
+        """The monotonic clock, in microseconds."""
 
     def wall_ms(self) -> Millis:
-        """Wall clock."""
+        """The wall clock, in ms since 1970."""
 
     def call_soon(self, call: Callable[[], None], /) -> object:
-        """Run `call` when what runs now is through, in the order asked for."""
+        """Run `call` after the present callback; calls run in the order of these requests."""
 
     def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
         """Run `call` at `when`, or soon if that is past."""
 
     def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
-        """Run `work`, which may block, beside the node; then `ended(None)` here.
+        """Run `work`, which may block, beside the node. Then call `ended(None)` on this thread.
 
-        `work` keeps its own errors; `ended` is told what else kept it from ending.
+        `work` handles its own errors. If it raises all the same, `ended` gets the error as a text.
         """
 
 
 MakeClockwork: TypeAlias = Callable[[Writer | None], Clockwork]
-"""A clockwork whose `work` runs in that thread."""
+"""Makes a clockwork whose `work` runs in the given thread."""
 
 
 def election_jitter(seed: int | None, node: NodeId) -> JitterSource:
@@ -90,18 +90,18 @@ class RunningClock:
         self.loop = loop
         self._grain = grain
         self._lost: Micros = 0
-        """Not counted so far."""
+        """Time that this clock has left out so far."""
         self._late_at: Micros = sys.maxsize
-        """When the loop is late, if its timer has not rung by then."""
+        """If the timer has not rung by this time, the loop is late."""
         self._timer: asyncio.TimerHandle | None = None
 
     @classmethod
     def fit_for(cls, loop: asyncio.AbstractEventLoop, election_timeout_ms: int) -> RunningClock:
-        """A clock fine enough for elections after such a timeout."""
+        """A clock whose grain is small enough for this election timeout."""
         return cls(loop, max(SHORTEST_GRAIN, election_timeout_ms * 1000 // GRAINS))
 
     def __call__(self, writer: Writer | None) -> AsyncioClockwork:
-        """A clockwork by this clock."""
+        """A clockwork with this clock; `writer` runs its `work`."""
         if self._timer is None:
             self._ring()
         return AsyncioClockwork(self, writer)
@@ -122,7 +122,7 @@ class RunningClock:
         self._timer = self.loop.call_later(self._grain / 1e6, self._ring)
 
     def stop(self) -> None:
-        """Nobody asks any more."""
+        """Stop the timer: nobody reads the clock any more."""
         self._late_at = sys.maxsize
         if self._timer is not None:
             self._timer.cancel()
@@ -155,11 +155,11 @@ class AsyncioClockwork:
 
 
 class _Timer:
-    """A call at a time of a clock that may not have counted all that the loop's own counts.
+    """A call at a time of a clock that may be behind the loop's own clock.
 
-    When it is over it drops its references. The timer and its handle refer to each other, and the
-    function that it calls often refers to it. Only a full garbage collection would free such a
-    cycle.
+    After the call it drops its references. The timer and its handle refer to each other, and the
+    function that it calls often refers to the timer. Only a full garbage collection would free
+    such a cycle.
     """
 
     __slots__ = ("_call", "_handle", "_loop", "_now", "_when")
@@ -188,7 +188,7 @@ class _Timer:
             call()
 
     def cancel(self) -> None:
-        """It will not ring."""
+        """Do not call."""
         if self._handle is not None:
             self._handle.cancel()
             self._call, self._handle = _nothing, None
@@ -199,7 +199,7 @@ def _nothing() -> None:
 
 
 class _Running:
-    """Work in a writer's thread; the rest is the loop's."""
+    """Work that runs in a writer's thread. Only `run` is called there; all else is the loop's."""
 
     __slots__ = ("_ended", "_loop", "_over", "_work")
 
@@ -215,7 +215,7 @@ class _Running:
         self._over: asyncio.Future[None] = loop.create_future()
 
     def run(self) -> None:
-        """In the writer's thread."""
+        """Do the work, in the writer's thread."""
         broken = None
         try:
             self._work()
@@ -230,5 +230,5 @@ class _Running:
         self._ended(broken)
 
     async def wait(self) -> None:
-        """Until it has ended, however it ended."""
+        """Wait until the work has ended, with or without an error."""
         await asyncio.wait((self._over,))

@@ -23,25 +23,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY_OBJECTS = 2_000
-"""So many would be looked through a few times while they are needed."""
+"""From this number of new objects on, it pays to let them become old without a search."""
 FROZEN_BY_PYTHON = 1_000
-"""CPython 3.12 begins with 375 frozen objects; a program that freezes what it has loaded freezes
-many thousands. Those of the interpreter may be thawed."""
+"""Up to this number, frozen objects are taken for the interpreter's own, which may be unfrozen.
+CPython 3.12 begins with 375. A program that freezes what it has loaded freezes many thousands."""
 SELDOM = 100
-"""Looks through what is no longer quite young between two full looks; Python's own number is 10.
-One comes after 7,000 objects more at the earliest."""
+"""Collections of generation 1 between two full ones; Python's default is 10. Between two of them
+come at least 7,000 new objects."""
 MOST_PASSED = 200_000
-"""Objects of others that may become old unseen between two full looks: some 20 MB, were they all
-garbage."""
+"""Objects of others that may become old without a search between two full collections. If all of
+them were garbage, that would be some 20 MB."""
 
 
 @contextmanager
 def nothing_collected(*, aged: bool = False, least: int = 0) -> Iterator[None]:
-    """For the making of thousands of objects that all stay: looking for garbage among them again
-    and again would take as long as making them, and 100 ms at a time.
+    """Turn the collector off while thousands of objects are made that all stay. To search them
+    again and again would take as long as making them, and 100 ms at a time.
 
-    `aged`: what is young when it ends counts as old, without having been looked at; but not where
-    fewer than `least` objects were made, nor where `may_age` says no.
+    `aged`: at the end, all young objects become old without a search. This is not done if fewer
+    than `least` objects were made, or if `may_age` says no.
     """
     collecting = gc.isenabled()
     young = gc.get_count()
@@ -58,22 +58,22 @@ def nothing_collected(*, aged: bool = False, least: int = 0) -> Iterator[None]:
 
 
 class _Heap:
-    """What is known of this process."""
+    """What is known about the collector in this process."""
 
     frozen = False
-    """It has frozen something, once."""
+    """Whether the process has ever frozen objects of its own."""
     passed = 0
-    """Objects of others that became old unseen since the last full look."""
+    """Objects of others that became old without a search since the last full collection."""
     looks = 0
-    """Full looks when that was last asked."""
+    """How many full collections there had been when this was last read."""
 
 
 def may_age() -> bool:
-    """Whether this process has frozen nothing that should stay so, and not too much of what others
-    made has become old unseen.
+    """Whether young objects may become old without a search: the process has frozen nothing itself,
+    and fewer than `MOST_PASSED` objects of others became old in this way.
 
-    To ask Python for what is frozen takes as long as there is such, 100 ms with a million objects.
-    So it is asked no more once there was any.
+    To count frozen objects takes time that grows with their number: 100 ms for a million. So once
+    some were found, they are not counted again.
     """
     _Heap.frozen = _Heap.frozen or gc.get_freeze_count() > FROZEN_BY_PYTHON
     if _Heap.frozen:
@@ -86,8 +86,8 @@ def may_age() -> bool:
 
 
 def collect_seldom() -> None:
-    """Begin to collect, in a process that does nothing but run a cluster: what there is by now
-    counts as old, and a full look comes when there are 700,000 objects more."""
+    """Turn the collector on, in a process that only runs a cluster. All present objects become old;
+    the next full collection comes after 700,000 more."""
     gc.freeze()
     gc.unfreeze()
     gc.set_threshold(*gc.get_threshold()[:2], SELDOM)

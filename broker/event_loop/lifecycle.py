@@ -1,8 +1,8 @@
-"""`Lifecycle`: what is started on an event loop and stopped again, whatever interrupts that.
+"""`Lifecycle`: the start and the stop of something on an event loop, safe against interruption.
 
 A start may fail, or be cancelled at any await, or a stop may come while it runs. A stop may be
 called twice, by two callers at once, or be cancelled while it waits. So there is one state, from
-the first step of a start to the last step of a stop. Both run in their own tasks: if the caller
+the first step of a start to the last step of a stop. Each runs in a task of its own: if the caller
 that waits is cancelled, the task goes on.
 """
 
@@ -31,9 +31,9 @@ class Lifecycle:
         self._begin = begin
         self._end = end
         self._process = 0
-        """In which it was started last."""
+        """The id of the process that started it last."""
         self._lease: Lease | None = None
-        """From the beginning of a start to the end of a stop."""
+        """Set from the beginning of a start to the end of a stop."""
         self._starting: asyncio.Task[None] | None = None
         self._stopping: asyncio.Task[None] | None = None
 
@@ -43,7 +43,8 @@ class Lifecycle:
         return self._lease is not None
 
     async def start(self) -> None:
-        """Run `begin`. Raises what it raises, when everything is undone, and `NodeStateError`."""
+        """Run `begin`. If it fails, undo everything, then raise its error. Raises `NodeStateError`
+        if it runs already, or was stopped meanwhile."""
         if self._lease is not None:
             if self._process != os.getpid():
                 raise NodeStateError(NOT_OURS)
@@ -64,9 +65,8 @@ class Lifecycle:
             raise
 
     async def stop(self) -> None:
-        """Run `end`, once; returns when it is through. Nothing to do before a start, and in a
-        forked child, to which nothing of it belongs. Raises `NodeStateError` where its loop was
-        closed before."""
+        """Run `end`, once, and return when it is done. Does nothing before a start, or in a forked
+        child, which owns nothing of it. Raises `NodeStateError` if its loop was closed before."""
         if self._lease is None or self._process != os.getpid():
             return
         if self._lease.loop_closed:

@@ -3,7 +3,7 @@
 The thread runs `start`, then the work that `call` hands over, and `stop` when it is asked to end.
 An interrupt (Ctrl-C, a test's timeout) may hit the caller between any two steps. So the caller owns
 nothing. Any thread may call `end`, any number of times, and wait. The thread cleans up by itself,
-also if nobody waits any more.
+even if nobody waits any more.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class LoopThread:
         self._begun = False
         self._left = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        """What takes calls; None before and behind that."""
+        """The loop, while it takes calls; None before and after."""
         self._leave: Callable[[], None] = _nothing
         self._calls: dict[_AnyCall, None] = {}
         self._started = Latch()
         self._error: BaseException | None = None
-        """What kept it from starting, or from stopping cleanly."""
+        """The error of a start or a stop that failed."""
 
     def run(self) -> None:
-        """Start the thread, and wait until `start` is through. Raises what that raised."""
+        """Start the thread, and wait until `start` is done. Raises what `start` raised."""
         _refuse_at_the_end()
         self._thread.start()
         self._started.wait()
@@ -53,8 +53,8 @@ class LoopThread:
             raise NodeStateError(STOPPED)
 
     def end(self) -> None:
-        """Have it end, and wait for that. Raises what `stop` raised, to the first who asks. Where
-        the interpreter ends already, the thread is frozen and goes with it: nothing to wait for."""
+        """Ask the thread to end, and wait for that. The first caller gets the error that `stop`
+        raised. If the interpreter is ending, the thread is frozen, and nobody waits for it."""
         with self._lock:
             self._left = True
             begun, loop = self._begun, self._loop
@@ -67,8 +67,8 @@ class LoopThread:
                 raise error
 
     def call(self, work: Callable[[], Coroutine[object, None, Result]]) -> Result:
-        """Run `work` on the loop. Raises what it raises, `NodeStateError` when the thread ends, or
-        the interpreter.
+        """Run `work` on the loop. Raises what it raises, or `NodeStateError` if the thread or the
+        interpreter ends.
 
         The loop's thread makes the coroutine. So an interrupt of the caller leaves no coroutine
         that nobody awaits.
@@ -91,7 +91,7 @@ class LoopThread:
             return self._loop is not None
 
     def _let_go(self, call: _AnyCall) -> None:
-        """Nobody waits for it any more; an interrupt may have come at any step."""
+        """Forget a call for which nobody waits any more: an interrupt came at some step."""
         with self._lock:
             self._calls.pop(call, None)
             if self._loop is None:
@@ -138,7 +138,7 @@ class LoopThread:
             await leave.wait()
             await self._stop()
         except asyncio.CancelledError:
-            pass  # asked to leave while it started, which has undone itself
+            pass  # `end` came during the start, and the start has undone itself
         finally:
             with self._lock:  # The loop closes next: nobody may call into it any more.
                 self._loop = None
@@ -156,7 +156,7 @@ class _Call(Generic[Result]):
         self._result: Result | None = None
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """On the loop: start."""
+        """Start the work. Called on the loop."""
         if self._cancelled:
             return
         self._task = loop.create_task(self._work())
@@ -172,19 +172,19 @@ class _Call(Generic[Result]):
         self.over.set()
 
     def cancel(self) -> None:
-        """On the loop: nobody waits any more."""
+        """Cancel the work, because nobody waits any more. Called on the loop."""
         self._cancelled = True
         if self._task is not None:
             self._task.cancel()
 
     def fail(self) -> None:
-        """The loop has ended, and with it what had begun."""
+        """Fail the call: the loop has ended, and the work with it."""
         if not self.over.is_set:
             self._error = NodeStateError(STOPPED)
             self.over.set()
 
     def result(self) -> Result:
-        """What came of it."""
+        """The result of the work; raises its error."""
         if self._error is not None:
             raise self._error
         return cast(Result, self._result)
@@ -199,4 +199,4 @@ def _refuse_at_the_end() -> None:
 
 
 def _nothing() -> None:
-    """Nobody is to leave yet."""
+    """Do nothing: there is no task to cancel yet."""

@@ -1,10 +1,10 @@
-"""Event loops that clusters run on: the fastest there is, or the caller's own.
+"""Event loops that clusters run on: the fastest that is installed, or the caller's own.
 
-A cluster's listeners and timers live on its loop. Two things follow for a loop of the caller's:
+A cluster's listeners and timers live on its loop. Two things follow for a loop of the caller:
 
-* asyncio's own loops measure time by `time.monotonic`, which tests freeze: no timer would ring any
-  more. While a cluster runs on such a loop, its time is the machine's (`Lease`). Loops with a time
-  of their own (uvloop's, simulated ones) stay as they are.
+* asyncio's own loops measure time by `time.monotonic`. Tests freeze that function, and then no
+  timer rings. While a cluster runs on such a loop, the loop uses the machine's clock (`Lease`).
+  Loops with a clock of their own (uvloop's, simulated ones) stay as they are.
 * A forked child shares the loop's epoll set with its parent: see `ottla.log.forking`.
 """
 
@@ -22,15 +22,15 @@ from ottla.broker.event_loop.native import monotonic_seconds
 from ottla.log.forking import disown_loops_in_children
 
 _leases: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
-"""Clusters that run on each loop."""
+"""For each loop, how many clusters run on it."""
 
 
 _STANDARD = 3
-"""Descriptors of the standard streams lie below."""
+"""The standard streams have the descriptors below this one."""
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The fastest event loop there is: uvloop's where it is installed, else asyncio's own.
+    """A new event loop: uvloop's if uvloop is installed, else asyncio's own.
 
     If a daemon or a test runner has closed a standard stream, the next file that is opened gets its
     descriptor number. uvloop ends the whole process when it closes such a descriptor. asyncio does
@@ -44,7 +44,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def _lowest_free() -> int:
-    """The number that the next descriptor gets."""
+    """The number that the next descriptor will get."""
     try:
         found = os.open(os.devnull, os.O_RDONLY)
     except OSError:  # none is left: the loop says so
@@ -83,7 +83,7 @@ class Lease:
         """See `ottla.log.forking`."""
         if self._loop is None or not hasattr(select, "epoll"):
             return
-        # uvloop's has a name for it, asyncio's keeps a selector; others may have neither.
+        # uvloop's loop names its descriptor, asyncio's keeps a selector; others may have neither.
         backend = getattr(self._loop, "_get_backend_id", None)
         if backend is not None:
             yield backend()

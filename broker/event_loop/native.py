@@ -1,9 +1,9 @@
-"""Clock, locks and threads of the interpreter itself, whatever a test program has put over them.
+"""The interpreter's own clock, locks and threads, even if a test program has patched them.
 
-Tests freeze `time.monotonic` (freezegun, monkeypatch), gevent and eventlet turn `threading` into
+Tests freeze `time.monotonic` (freezegun, monkeypatch). gevent and eventlet turn `threading` into
 green threads. A cluster needs a running clock for its elections, and its event loop blocks a whole
 thread. So it takes clock, locks and threads from fresh copies of the built-in modules, which nobody
-has patched. So a cluster may also be imported while the clock is frozen.
+has patched. A cluster may even be imported while the clock is frozen.
 
 A caller that waits in a green thread (`are_green`) must not block the thread that all green threads
 share. It checks every millisecond. In between it sleeps by the patched `time.sleep`, which lets the
@@ -34,7 +34,7 @@ GREEN_WAIT_SECONDS = 0.001
 
 
 def _fresh(name: str) -> ModuleType:
-    """A copy of a built-in module, as the interpreter makes it; the module where it is none."""
+    """A fresh copy of a built-in module; a module that is not built in is returned itself."""
     spec = BuiltinImporter.find_spec(name)
     if spec is None or spec.loader is None:
         return importlib.import_module(name)
@@ -51,7 +51,7 @@ def _monotonic() -> Callable[[], Micros]:
     if sys.platform == "win32":
         read = _time.monotonic_ns
         return lambda: int(read()) // 1000
-    # Where `monotonic_ns` is replaced below Python, too, this is not.
+    # Some tools replace `monotonic_ns` below Python, too. They leave `clock_gettime_ns` alone.
     read_clock, which = _time.clock_gettime_ns, _time.CLOCK_MONOTONIC
 
     def monotonic_micros() -> Micros:
@@ -62,7 +62,7 @@ def _monotonic() -> Callable[[], Micros]:
 
 
 monotonic_micros = _monotonic()
-"""The clock of all deadlines of a process."""
+"""The clock of all deadlines of this process, in microseconds."""
 
 wall_ns: Callable[[], int] = _time.time_ns
 """The wall clock, ns since 1970."""
@@ -73,7 +73,7 @@ monotonic_seconds: Callable[[], float] = (
     if sys.platform == "win32"
     else partial(_time.clock_gettime, _time.CLOCK_MONOTONIC)
 )
-"""The same clock in seconds, as event loops want it, which ask in every turn: no Python is run."""
+"""The same clock in seconds, for event loops. They read it in every turn, so it is a C function."""
 
 
 def are_green() -> bool:
@@ -84,13 +84,13 @@ def are_green() -> bool:
 
 
 def interpreter_ends() -> bool:
-    """Whether it is past the point where threads of the background run: nobody may wait for one.
-    What still runs then is `__del__`, and what is behind the `yield` of a suspended generator."""
+    """Whether the interpreter no longer runs background threads, so that nobody may wait for one.
+    Only `__del__` methods, and the cleanup of suspended generators, still run then."""
     return sys.is_finalizing()
 
 
 class Latch:
-    """Something that happens once: who waits goes on when it has."""
+    """An event that happens once. `wait` returns after it has happened."""
 
     __slots__ = ("_lock", "is_set")
 
@@ -101,14 +101,14 @@ class Latch:
         self._lock.acquire()
 
     def set(self) -> None:
-        """It has happened."""
+        """Let it happen: all who wait go on."""
         if not self.is_set:
             self.is_set = True
             self._lock.release()
 
     def wait(self) -> None:
-        """Until it has, or at once where `interpreter_ends`. An interrupt (KeyboardInterrupt) ends
-        the wait."""
+        """Wait until it has happened; not at all if `interpreter_ends`. An interrupt
+        (KeyboardInterrupt) ends the wait."""
         if are_green():
             while not self.is_set and not interpreter_ends():
                 patched_time.sleep(GREEN_WAIT_SECONDS)
@@ -118,7 +118,7 @@ class Latch:
 
 
 def make_lock() -> AbstractContextManager[bool]:
-    """A lock to hold for a few steps only; a signal handler may take it in the middle of them."""
+    """A lock to hold for a few steps. A signal handler may take it in the middle of these steps."""
     lock: AbstractContextManager[bool] = _thread.RLock()
     return lock
 
@@ -132,7 +132,7 @@ class NativeThread:
         self._thread = None if are_green() else threading.Thread(None, self._all, name, daemon=True)
 
     def start(self) -> None:
-        """Run. If an interrupt comes meanwhile, it may run or not."""
+        """Start the thread. If an interrupt comes meanwhile, it may have started or not."""
         if self._thread is None:
             _thread.start_new_thread(self._all, ())
         else:
@@ -148,11 +148,11 @@ class NativeThread:
         """Wait until a thread that runs has ended."""
         self._ended.wait()
         if self._thread is not None and not interpreter_ends():
-            self._thread.join()  # It is about to end; then no list of threads has it any more.
+            self._thread.join()  # It is about to end. After this, no list of threads has it.
 
 
 class Writer:
-    """Runs what blocks, one after the other, in a thread that begins with the first of it."""
+    """Runs blocking jobs one after the other, in a thread that the first job starts."""
 
     def __init__(self, name: str):
         self._name = name
@@ -160,7 +160,7 @@ class Writer:
         self._thread: NativeThread | None = None
 
     def run_soon(self, job: Callable[[], None]) -> None:
-        """Run `job`, which keeps its errors to itself."""
+        """Run `job`, which handles its own errors."""
         self._jobs.put(job)
         if self._thread is None:
             self._thread = NativeThread(self._work, self._name)
@@ -172,10 +172,10 @@ class Writer:
                 job()
             except BaseException:
                 log.exception("%s: an error that nobody was told of", self._name)
-            del job  # It is not kept until the next one comes.
+            del job  # else it would be kept alive until the next one comes
 
     def close(self) -> None:
-        """Let what was handed over end, and the thread with it."""
+        """End the thread after the jobs that were handed over."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._jobs.put(None)

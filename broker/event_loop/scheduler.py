@@ -1,10 +1,10 @@
 """`Scheduler`: lets the nodes of one event loop take turns without a detour through the selector.
 
-Shared by the nodes of one process. Within one callback of the loop it pumps whichever nodes have
-work, round after round, so that a produce request crosses leader, followers and leader again at
-once. The number of rounds is bounded, so sockets are never starved. So is the number of replicas
-that take a turn in one pump (`MOST_TURNS`): a thousand of them may have something to do at once,
-and each turn takes some 100 us with all that it brings about.
+The nodes of one process share it. Within one callback of the loop it pumps the nodes that have
+work, round after round. So a produce request goes from the leader to the followers and back within
+one callback. The number of rounds is bounded, so that sockets are never starved. The number of
+replicas that take a turn in one pump is bounded, too (`MOST_TURNS`): a thousand replicas may have
+work at the same time, and a turn with all its effects takes some 100 us.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ log = logging.getLogger("ottla")
 MAX_ROUNDS = 32
 """Rounds of pumping in one callback of the loop."""
 MOST_TURNS = 32
-"""Turns in one pump. A node with more to do is pumped again when the loop has been around."""
+"""Turns in one pump. A node with more work is pumped again in the loop's next iteration."""
 
 
 class Pumped(Protocol):
     """A node as the scheduler sees it."""
 
     def pump(self) -> None:
-        """Do what there is to do now."""
+        """Do all work that is due now."""
 
     def broken(self, error: Exception) -> None:
-        """Its own `pump` raised: an invariant does not hold, and it must not go on."""
+        """Stop: `pump` raised, so an invariant does not hold."""
 
 
 class Scheduler:
@@ -40,7 +40,7 @@ class Scheduler:
     def __init__(self, clockwork: Clockwork):
         self._call_soon = clockwork.call_soon
         self.slices = Slices(clockwork.call_soon)
-        """For what one callback of the loop has no room for."""
+        """Nodes for which this callback of the loop had no room."""
         self._ready: list[Pumped] = []
         self._scheduled = False
 
@@ -52,7 +52,7 @@ class Scheduler:
             self._call_soon(self._run)
 
     def mark_later(self, node: Pumped) -> None:
-        """The node has work left: pump it when the loop has been around."""
+        """The node has work left: pump it in the loop's next iteration."""
         self._call_soon(partial(self.mark, node))
 
     def _run(self) -> None:

@@ -23,8 +23,8 @@ decoded, worked on and answered), each time behind large requests of others. So 
 Units are counted, not measured: the same requests are cut in the same places on every machine, and
 in the simulator's loop.
 
-**Owners.** A job is its node's. What a paused node has under way waits until it goes on, and what a
-stopped one had is dropped.
+**Owners.** A job belongs to a node. The jobs of a paused node wait until it goes on. Those of a
+stopped node are dropped.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from typing import Protocol
 from ottla.broker.event_loop.collecting import nothing_collected
 
 TURN_UNITS = 300
-"""What a turn of the loop has room for, twice: for what begins, and for what queues."""
+"""Units in a turn of the loop: as many for jobs that begin, and as many for jobs in the queue."""
 SMALL_UNITS = 10
-"""What may begin when nothing is left."""
+"""A job of at most these units may begin even when nothing is left."""
 SMALL_TURN_UNITS = 100
-"""What a turn has for that."""
+"""Units in a turn for such small jobs."""
 SLICE_UNITS = 60
-"""What a job does before the next one's turn has come."""
+"""Units of one slice; then the next job has its slice."""
 
 
 class Job(Protocol):
@@ -51,13 +51,13 @@ class Job(Protocol):
     owner: object
     """The node whose work it is."""
     steps: Iterator[int]
-    """Does a little for each item, and says what that was in units."""
+    """Each item does a little of the work, and is the cost of that in units."""
 
     def wanted(self) -> bool:
         """Whether anybody still waits for it; asked before each slice."""
 
     def ended(self, error: Exception | None) -> None:
-        """It is done, or nobody wanted it any more, or `error` came out of a step."""
+        """Called when the job is done, or no longer wanted, or a step raised `error`."""
 
 
 class Slices:
@@ -67,14 +67,14 @@ class Slices:
         self._call_soon = call_soon
         self._queue: deque[Job] = deque()
         self._held: dict[object, list[Job]] = {}
-        """What paused owners have under way."""
+        """Jobs of owners that are paused."""
         self._waiting: deque[Callable[[], None]] = deque()
         self._planned = False
         self.left = TURN_UNITS
         """Units that may still begin in this turn; below 0 where one step was more than was left.
         """
         self.small_left = SMALL_TURN_UNITS
-        """The same, of what is small."""
+        """The same for small jobs."""
 
     def run(self, job: Job) -> bool:
         """Take the first steps of `job` now, the others in turns to come. True: it has ended."""
@@ -92,11 +92,11 @@ class Slices:
         return False
 
     def take(self, units: int, call: Callable[[], None]) -> bool:
-        """Take `units` for something that begins now. False: not in this turn; then `call()` once
-        it may be tried again, which must not raise.
+        """Take `units` for something that begins now. False: there is no room in this turn. Then
+        `call()` comes when the caller may try again; it must not raise.
 
-        What costs more than is left of a turn gets one that nothing else has begun in, and before
-        the others.
+        If something costs more than is left, it gets the next turn before all others, while that
+        turn's budget is still whole.
         """
         if units <= SMALL_UNITS and self.left < units <= self.small_left:
             self.small_left -= units
@@ -122,7 +122,7 @@ class Slices:
             self._enqueue(job)
 
     def drop(self, owner: object) -> None:
-        """The owner has ended, and with it whatever it had under way."""
+        """The owner has ended: drop all its jobs."""
         self._held.pop(owner, None)
         self._queue = deque(job for job in self._queue if job.owner is not owner)
 
@@ -160,15 +160,14 @@ class Slices:
                 self._enqueue(job)
                 continue
             spent, over = _advance(job, min(SLICE_UNITS, room))
-            room -= max(spent, 1)  # one that is over at once has cost its ending
+            room -= max(spent, 1)  # even a job without a step costs its end
             if not over:
                 self._enqueue(job)
 
 
 def _advance(job: Job, units: int) -> tuple[int, bool]:
-    """Take steps worth `units`, or a little more; returns what they were, and whether it is over.
-
-    What fails in a step is the job's own affair.
+    """Take steps worth `units`, or a little more. Returns what they cost, and whether the job is
+    over. If a step raises, the job's `ended` gets the error.
     """
     spent, error = 0, None
     if job.wanted():

@@ -1,13 +1,13 @@
 """One timer queue per node: every replica publishes one deadline, the driver keeps one timer.
 
-Deadlines mostly move *later* (each message from a leader pushes the election timeout away), so
-that case costs one dictionary write: the key keeps its earlier slot in the sorted list, and only
-when that slot's time has come is it seen that the wanted deadline moved, and the key is put in
-again (lazy re-arm). The price is that `next` is a lower bound: the driver may wake up, find
-nothing due and sleep again, at most once per key and slot.
+Most deadlines move *later*: each message from a leader postpones the election timeout. That case
+costs one dictionary write, because the key keeps its earlier slot in the sorted list. When the time
+of that slot has come, the queue sees that the deadline moved, and gives the key a new slot (lazy
+re-arm). The price is that `next` is only a lower bound: the driver may wake up, find nothing due,
+and sleep again, at most once per key and slot.
 
-Deterministic: keys that are due come in the order of their deadlines, equal ones in the order in
-which they were set.
+The order is deterministic. Keys that are due come in the order of their deadlines, equal ones in
+the order in which they were set.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class TimerQueue(Generic[K]):
 
     def __init__(self) -> None:
         self._wanted: dict[K, Micros] = {}
-        # When a key is looked at: (time, serial, key), never later than what is wanted. The serial
-        # is unique, so that keys are never compared.
+        # When a key is looked at: (time, serial, key), never later than its deadline. The serial is
+        # unique, so that keys are never compared.
         self._slots: dict[K, tuple[Micros, int, K]] = {}
         self._sorted = SortedList()
-        # Time of the first slot: it is asked for far more often than it changes.
+        # Time of the first slot, kept because it is read far more often than it changes.
         self._first: Micros | None = None
         self._serial = 0
 
@@ -41,7 +41,7 @@ class TimerQueue(Generic[K]):
         return len(self._wanted)
 
     def set(self, key: K, when: Micros | None) -> None:
-        """Make `when` the deadline of `key`; None: it has none. O(1) unless it moves earlier."""
+        """Make `when` the deadline of `key`; None: no deadline. O(1) unless it moves earlier."""
         if when is None:
             self._wanted.pop(key, None)
             return
@@ -58,12 +58,12 @@ class TimerQueue(Generic[K]):
         return self._wanted.get(key)
 
     def next(self) -> Micros | None:
-        """No key is due before this; None when no key has a deadline."""
+        """A time before which no key is due; None if no key has a deadline."""
         return self._first if self._wanted else None
 
     def pop_due(self, now: Micros, most: int = sys.maxsize) -> list[K]:
-        """Take out the keys whose deadline is `now` or earlier, the earliest first, and no more
-        than `most`: what is left is still due."""
+        """Remove and return the keys whose deadline is `now` or earlier, the earliest first, at
+        most `most` of them. The others stay due."""
         if self._first is None or self._first > now:
             return []
         slots = self._sorted
