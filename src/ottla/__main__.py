@@ -1,7 +1,7 @@
-"""The command `ottla`, also as `python -m ottla`: `ottla.cli.main`, and what is before it.
+"""The command `ottla`, also as `python -m ottla`: runs `ottla.cli.main` after two precautions.
 
-Importing the command line takes a part of a second. Ctrl-C in it would be a traceback from inside
-of somebody's imports; it ends the process instead, with a command line's usual status.
+The imports of the command line take a fraction of a second. Ctrl-C during these imports would print
+a traceback; here it ends the process with the usual status of an interrupted command.
 """
 
 import os
@@ -25,8 +25,8 @@ def main() -> NoReturn:
 
 
 def _fill_standard_streams() -> None:
-    """Whoever starts a service may close its standard streams. What is opened next would get their
-    numbers, and what is said there would go into it."""
+    """Open standard streams that the parent process closed. Otherwise the next open file would get
+    such a stream's number, and the output would go into that file."""
     filled = 0
     while filled < 3:
         filled = os.open(os.devnull, os.O_RDWR)

@@ -2,10 +2,12 @@
 
     ottla up     a cluster in the foreground, for any Kafka client
     ottla demo   the main job: two idempotent producers write while leaders fail; then the proof
+    ottla sim    simulated runs and sweeps
+    ottla study  many simulated runs as a data pipeline, and the audit of a topic
 
-Whatever a user can do wrong ends in one line on standard error that says what to do, and status 2.
+A mistake of the user ends with one line on standard error that says what to do, and status 2.
 Nothing heavy is imported before it is needed, so that `ottla up` acknowledges its first record
-about 300 ms after the process was started.
+about 300 ms after the process starts.
 """
 
 from __future__ import annotations
@@ -75,15 +77,15 @@ def main() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         status = 130
     except BrokenPipeError:
-        raise  # nobody reads on
+        raise  # the reader of the output has ended
     except OSError as error:
         if error.filename is None:
-            raise  # not about a file, so nothing that its user could name otherwise
+            raise  # not about a file, so the user cannot name another one
         sys.stderr.write(f"ottla: {one_line(f'{error.filename}: {refused(error)}')}\n")
         status = 2
     except typer.TyperException as error:
         told = getattr(error, "format_message", error.__str__)()
-        if told.startswith("Usage: "):  # the help that stands in for a missing command
+        if told.startswith("Usage: "):  # the help, printed when no command is given
             sys.stdout.write(told + "\n")
         else:
             sys.stderr.write(f"ottla: {one_line(told)}\n")
@@ -130,13 +132,13 @@ def up(
 ) -> None:
     """Run a cluster in the foreground until SIGINT or SIGTERM.
 
-    One line on standard output, `ready bootstrap=HOST:PORT`, says that produce requests can
-    succeed. A node whose disk fails says so on standard error, and stops; with the last one the
-    command ends, with status 1.
+    The line `ready bootstrap=HOST:PORT` on standard output says that produce requests can succeed.
+    A node whose disk fails prints a line on standard error and stops. When the last node has
+    stopped, the command ends with status 1.
     """
     for each in SERVICE_SIGNALS:
         signal.signal(each, _leave_early)
-    # A start makes no garbage worth looking for: 15 ms of it would be that.
+    # A start makes almost no garbage; to look for it would take 15 ms.
     gc.disable()
     topics = _topics(topic or (), nodes)
     _check_settings(port, nodes, profile, data_dir)
@@ -159,7 +161,7 @@ def up(
 
 
 def _cluster(nodes: int, **settings: Any) -> AsyncCluster:
-    # Everything at once: what is imported later is imported while somebody waits.
+    # All imports happen here. A later import would make a client wait.
     from ottla.broker.cluster.async_cluster import AsyncCluster
     from ottla.broker.errors import ConfigError
 
@@ -170,7 +172,7 @@ def _cluster(nodes: int, **settings: Any) -> AsyncCluster:
 
 
 def _run(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
-    """On a loop of its own: see `_serve`."""
+    """Run `_serve` on an event loop of its own."""
     import asyncio
 
     from ottla.broker.event_loop.loops import new_event_loop
@@ -180,9 +182,9 @@ def _run(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
 
 
 def _leave_early(*_: object) -> NoReturn:
-    """A signal before there is anything to stop.
+    """End the process: a signal came before there was anything to stop.
 
-    It meets imports, of which some let no exception out: `sys.exit` would now and then be lost.
+    Not by `sys.exit`: the signal may come during an import that swallows exceptions.
     """
     os._exit(0)
 
@@ -228,9 +230,10 @@ def _check_settings(port: int, nodes: int, profile: str, data_dir: Path | None) 
 
 
 async def _serve(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
-    """Start, say so, wait for a signal, stop. A signal that comes before ends the start.
+    """Start the cluster, print that it is ready, wait for a signal, stop it. A signal during the
+    start ends the start.
 
-    Returns whether some node was there to the end.
+    Returns whether any node was running at the end.
     """
     import asyncio
 
@@ -270,7 +273,7 @@ async def _serve(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
 
 
 def _show_log() -> None:
-    """What a node has to say, such as why it stops, goes to standard error, one line each."""
+    """Send the nodes' log, such as why a node stops, to standard error, one line each."""
     import logging
 
     handler = logging.StreamHandler()

@@ -1,7 +1,7 @@
-"""What `pip install ottla` gives a pytest suite: the fixture `ottla_cluster`.
+"""The fixture `ottla_cluster`, which every pytest suite has once Ottla is installed.
 
-pytest imports this module at the start of every run where Ottla is installed, so nothing heavy
-is imported before a test asks for a cluster: `ottla.Cluster` resolves on first use.
+pytest imports this module at the start of every run. So nothing heavy is imported before a test
+asks for a cluster: `ottla.Cluster` is imported on first use.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ottla_cluster() -> "Iterator[Cluster]":
-    """A cluster of three nodes for one test: fresh, and gone with the test."""
+    """A new cluster of three nodes for one test; it is stopped after the test."""
     with ottla.Cluster(nodes=3) as cluster:
         yield cluster

@@ -1,7 +1,8 @@
-"""What tests need beside a cluster: a raw client, for exact bytes on a socket.
+"""A raw client for tests that must send exact bytes to a cluster.
 
-`Client` does nothing on its own: no retries, no metadata refresh, no sequence numbers unless told.
-So a test can send a gap, a wrong epoch, or the same batch twice, and look at the very answer.
+`Client` does nothing on its own: no retries, no metadata refresh, and no sequence numbers unless
+the test gives them. So a test can send a gap, a wrong epoch, or the same batch twice, and check the
+exact answer.
 
     from ottla.testing import Client, Producer
 

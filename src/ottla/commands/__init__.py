@@ -1,4 +1,4 @@
 """The commands below `ottla sim` and `ottla study`, and what all commands share.
 
-Not: what they do: they read arguments, call the packages and print.
+Not: the work itself. A command reads its arguments, calls the packages and prints.
 """

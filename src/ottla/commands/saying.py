@@ -1,4 +1,4 @@
-"""What `ottla up` says: that it is ready, or what the system refuses and what to do about it."""
+"""What `ottla up` prints: that it is ready, or why it cannot start and what to do about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def unusable(error: OSError) -> str:
-    """What an address or a folder that cannot be had means to the user."""
+    """A message about an address or a folder that cannot be used, with what the user can do."""
     from ottla.broker.errors import UnusableAddressError
     from ottla.commands.up_options import as_options
 
@@ -35,12 +35,12 @@ def _port_in(text: str) -> str:
 
 
 def first_of(cluster: AsyncCluster) -> str:
-    """Where the first node is advertised."""
+    """The address at which the first node is advertised."""
     return cluster.bootstrap_servers.partition(",")[0]
 
 
 def ready_object(cluster: AsyncCluster) -> str:
-    """All there is to know, as JSON."""
+    """The cluster that is ready, as JSON: addresses, profile, nodes and topics."""
     seen = cluster.describe()
     ready: dict[str, Any] = {
         "ready": True,

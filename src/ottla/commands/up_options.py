@@ -1,7 +1,7 @@
 """Options of `ottla up`, and the checks of those that are settings of the cluster.
 
-What a value may be is the setting's own business; here stands what one line of help says of it, and
-what makes no sense only together with the number of nodes.
+`ClusterConfig` checks each value by itself. This module has the line of help for each option, and
+the checks that also need the number of nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ottla.broker.config import FlushPolicy
 
 SHORTEST_TIMEOUT_MS, LONGEST_TIMEOUT_MS = 100, 600_000
-"""Two heartbeats of 50 ms; ten minutes."""
+"""The shortest is two heartbeats of 50 ms; the longest is ten minutes."""
 
 MAX_PORT = 65_535
 
@@ -32,7 +32,7 @@ _OPTIONS = {
     "profile": "--profile",
     "election_timeout_ms": "--election-timeout-ms",
 }
-"""Options by what stands for them in Python, where it begins a sentence or is another's word."""
+"""Options by the name of their argument in Python, for messages that begin with that name."""
 _ARGUMENT = re.compile(rf"^({'|'.join(_OPTIONS)})\b|\ba data_dir\b")
 
 Nodes = Annotated[int, typer.Option(min=1, max=7, help="Brokers to run.")]
@@ -40,9 +40,7 @@ Port = Annotated[
     int,
     typer.Option(min=0, max=MAX_PORT, help="Port of node 1; node i has port + i - 1. 0: free."),
 ]
-Profile = Annotated[
-    str, typer.Option(help="Whose rules idempotent producers meet: a profile, such as reference.")
-]
+Profile = Annotated[str, typer.Option(help="Which broker's rules apply to idempotent producers.")]
 DataDir = Annotated[
     Path | None,
     folder_option("Keep the logs in this folder; without it they live in memory.", "PATH"),
@@ -63,14 +61,14 @@ Flush = Annotated[
     str, typer.Option(metavar="POLICY", help="When logs are synced: each-turn, interval or off.")
 ]
 MinInsyncReplicas = Annotated[
-    int, typer.Option(min=1, help="With acks=all: replicas in sync, or writes are refused.")
+    int, typer.Option(min=1, help="With acks=all: fewer replicas in sync refuse writes.")
 ]
 ElectionTimeoutMs = Annotated[
     int,
     typer.Option(
         min=SHORTEST_TIMEOUT_MS,
         max=LONGEST_TIMEOUT_MS,
-        help="Silence of a leader, in ms, after which another is elected.",
+        help="After this silence of a leader, in ms, followers elect another.",
     ),
 ]
 DefaultPartitions = Annotated[
@@ -79,25 +77,25 @@ DefaultPartitions = Annotated[
 
 
 Host = Annotated[
-    str, typer.Option(help="Where to listen; 0.0.0.0 or :: is all of the machine's addresses.")
+    str, typer.Option(help="Where to listen; 0.0.0.0 or :: means all addresses of this machine.")
 ]
 Advertised = Annotated[
     list[str] | None,
     typer.Option(
         metavar="HOST[:PORT]",
-        help="What clients are told to connect to, if it is not where the nodes listen; node i "
-        "has PORT + i - 1. Repeated: one for each node.",
+        help="Where clients connect, if it is not where the nodes listen; node i has "
+        "PORT + i - 1. May be repeated, once for each node.",
     ),
 ]
 
 
 def one_or_each(advertised: list[str] | None) -> str | list[str] | None:
-    """What was typed, once or several times, as the cluster takes it."""
+    """The option's values in the form that the cluster takes: a text if there is one, or a list."""
     return advertised[0] if advertised and len(advertised) == 1 else advertised or None
 
 
 def as_options(told: str) -> str:
-    """What a cluster says of its arguments, said of the options that they were typed as."""
+    """A message of the cluster about its arguments, with the names of the options instead."""
     return _ARGUMENT.sub(lambda found: _OPTIONS[found[0]], told)
 
 
@@ -111,7 +109,7 @@ class Chosen(NamedTuple):
 
 
 class Meant(NamedTuple):
-    """The values as the cluster takes them, by the names of its settings."""
+    """The values in the form that the cluster takes, by the names of its settings."""
 
     flush: FlushPolicy
     min_insync_replicas: int
@@ -120,7 +118,7 @@ class Meant(NamedTuple):
 
 
 def meant(chosen: Chosen, nodes: int) -> Meant:
-    """Check what was typed for a cluster of so many nodes. Raises `UsageError`."""
+    """Check the values for a cluster with this number of nodes. Raises `UsageError`."""
     from ottla.broker.arguments.spelling import shown
     from ottla.broker.config import ClusterConfig, FlushPolicy
 

@@ -1,7 +1,7 @@
-"""What a user can do wrong with options that commands of `ottla` share, each told in one line.
+"""Mistakes with options that the commands of `ottla` share, each with a message of one line.
 
-A refusal shows what was typed as far as a terminal bears it: nothing that it would obey, and no
-more than `LONGEST_LINE` characters.
+A message quotes what the user typed, safely for a terminal: without control characters, and cut to
+`LONGEST_LINE` characters.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _KINDS = {
     "float range": "a number",
     "float": "a number",
 }
-"""Kinds of values as those who read options call them, and as people do."""
+"""Types of values: the name in the option parser's messages, and the name that people use."""
 
 
 LONGEST_LINE = 6_000
-"""Characters: a path may have 4096, beside what is said of it."""
+"""Characters. A path of 4096 fits, with a message about it."""
 
 
 class UsageError(typer.TyperException):
-    """The user can do something about it; the text is one line that says what."""
+    """A mistake of the user; the text says in one line what is wrong and what to do."""
 
 
 def check_words(words: Iterable[str]) -> None:
-    """Whether what was typed is text. A word of other bytes, or with a NUL in it, could be the name
-    of no file that a page, a table or a JSON object tells of. Raises `UsageError`."""
+    """Check that all arguments are text. Pages, tables and JSON objects name files, and cannot hold
+    a name that is not UTF-8 or has a NUL in it. Raises `UsageError`."""
     for word in words:
         try:
             word.encode()
@@ -47,8 +47,8 @@ def check_words(words: Iterable[str]) -> None:
 
 
 def one_line(told: str) -> str:
-    """A refusal in one line, whatever was typed: what a terminal would obey is spelt out, and what
-    is longer than any refusal has words for is cut."""
+    """A message as one safe line: control characters are escaped, and a text that is too long is
+    cut."""
     for name, plain in _KINDS.items():
         told = told.replace(f"a valid {name}", plain)
     line = "".join(each if each.isprintable() else repr(each)[1:-1] for each in told)
@@ -56,13 +56,14 @@ def one_line(told: str) -> str:
 
 
 def folder(text: str | Path) -> Path:
-    """A folder's name as it was typed: an empty one is a variable that was never set, not this
-    folder. Raises `typer.BadParameter`, also for a name that the system does not take."""
+    """Check the name of a folder. An empty name is refused: it comes from a variable that was never
+    set, and does not mean this folder. Raises `typer.BadParameter`, also for a name that the system
+    refuses."""
     return _named(text, "folder")
 
 
 def file(text: str | Path) -> Path:
-    """A file's name as it was typed. Raises `typer.BadParameter`, as `folder` does."""
+    """Check the name of a file. Raises `typer.BadParameter`, as `folder` does."""
     return _named(text, "file")
 
 
@@ -79,7 +80,7 @@ def folder_option(told: str, metavar: str = "FOLDER") -> OptionInfo:
 
 
 def refused(error: OSError, instead: str = "another file") -> str:
-    """What the system said, and what can be named instead."""
+    """The system's error message, and what the user can name instead."""
     return f"{error.strerror or error}; name {instead}"
 
 
@@ -92,7 +93,7 @@ def _named(text: str | Path, of: str) -> Path:
     except UsageError as error:
         raise typer.BadParameter(str(error)) from None
     except FileNotFoundError:
-        pass  # it is made, or refused by whoever makes it
+        pass  # the command makes it, or reports that it cannot
     except NotADirectoryError:
         raise typer.BadParameter(
             f"{_above(Path(text))} is a file, and no folder; name another {of}"
@@ -103,7 +104,7 @@ def _named(text: str | Path, of: str) -> Path:
 
 
 def _above(path: Path) -> Path:
-    """What stands in the way of a path."""
+    """The part of a path that exists and is not a folder."""
     return next((each for each in path.parents if each.exists()), path.parent)
 
 

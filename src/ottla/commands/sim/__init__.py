@@ -1,1 +1,1 @@
-"""`ottla sim`: runs, sweeps and what helps to understand them, from the command line."""
+"""`ottla sim`: commands for simulated runs and sweeps, and to understand them."""

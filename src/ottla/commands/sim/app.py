@@ -4,16 +4,17 @@
 |---|---|
 | `runs` | one run: `run`, `replay`, `show`, `diff`, `shrink` |
 | `explaining` | one run, explained: `explain` |
-| `asking_why` | when it became inevitable: `why` |
-| `covering` | what many reached: `cover` |
-| `experiments` | where experiments went: `experiment` |
-| `sweeps` | many: `sweep`, `mutants` |
-| `comparing` | many, in several processes: `meta` |
-| `asking` | what commands understand alike: seeds, settings, tapes |
-| `telling` | what they print alike |
-| `interrupting` | what they say when they are interrupted |
+| `asking_why` | when a failure became inevitable: `why` |
+| `covering` | what many runs reached: `cover` |
+| `experiments` | names the study that replaced an experiment: `experiment` |
+| `sweeps` | many runs: `sweep`, `mutants` |
+| `blind` | `mutants --blind` |
+| `comparing` | many runs, each in several processes: `meta` |
+| `asking` | arguments that commands share: seeds, settings, tapes |
+| `telling` | output that commands share |
+| `interrupting` | what an interrupted command prints |
 
-Everything here is telling and asking; what is done is done in `ottla.sim`.
+These modules only read arguments and print. `ottla.sim` does the work.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What commands of `ottla sim` understand alike: seeds, settings, tapes.
+"""Arguments that the commands of `ottla sim` share: seeds, settings, tapes.
 
-A seed is a number or `0x...`; settings come from a TOML file and from `--set NAME=VALUE`, the later
+A seed is a number or `0x...`. Settings come from a TOML file and from `--set NAME=VALUE`; the later
 ones win.
 """
 
@@ -44,14 +44,14 @@ Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 
 _KINDS = {bool: "true or false", int: "a whole number", str: "a word"}
 _SCENARIO = re.compile(r"(sim-)?s\d+(_\w+)?", re.IGNORECASE)
-"""What is meant for one: ids as commands and pages write them, and names of files."""
+"""Texts that name a scenario: ids as commands and pages write them, and names of files."""
 MOST_SEED = 2**128 - 1
 _TAPE = "a seed, or a file with a tape"
 _NOTHING_DRAWN = "with --whole nothing is drawn"
 
 
 class SimUsageError(typer.TyperException):
-    """The user can do something about it; the text is one line that says what."""
+    """A mistake of the user; the text says in one line what is wrong and what to do."""
 
 
 def seed_of(text: str) -> int:
@@ -78,8 +78,8 @@ def mutant_named(text: str, known: Collection[str]) -> str:
 
 
 def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = False) -> RunConfig:
-    """Settings of a file and of the command line; `whole`: for a run to which nothing is drawn.
-    Raises `SimUsageError`."""
+    """Settings from a file and the command line. `whole`: for a run that draws no settings. Raises
+    `SimUsageError`."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.settings.settings_file import from_toml
     from ottla.sim.settings.told import meant
@@ -102,7 +102,7 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
 
 
 def _text_of(path: Path) -> str:
-    """A file of settings that make sense by themselves. Raises `SimUsageError`, which names it."""
+    """The text of a file of valid settings. Raises `SimUsageError`, which names the file."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.settings.settings_file import from_toml
 
@@ -115,7 +115,7 @@ def _text_of(path: Path) -> str:
 
 
 def toml_text(option: str, path: Path) -> str:
-    """What stands in the file that somebody named with this option. Raises `SimUsageError`."""
+    """The text of the file that this option names. Raises `SimUsageError`."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -125,7 +125,7 @@ def toml_text(option: str, path: Path) -> str:
 
 
 def _check_meant(given: RunConfig, *, whole: bool) -> None:
-    """Whether the kind of run knows what to do with a setting. Raises `SimUsageError`."""
+    """Check that these settings have a meaning for this kind of run. Raises `SimUsageError`."""
     if not whole and given.flush == "off":
         raise SimUsageError(
             "flush=off promises nothing that a seed could be judged by: what it loses is counted "
@@ -137,8 +137,8 @@ def _check_meant(given: RunConfig, *, whole: bool) -> None:
 
 
 def _check_kind(name: str, value: int | str | bool, typed: str) -> None:
-    """Whether a setting has a value of its kind; a name that there is not is told of elsewhere.
-    Raises `SimUsageError`."""
+    """Check the type of a setting's value. Unknown names are reported elsewhere. Raises
+    `SimUsageError`."""
     from ottla.sim.settings.settings import SETTINGS, RunConfig
 
     if name not in SETTINGS:
@@ -149,8 +149,8 @@ def _check_kind(name: str, value: int | str | bool, typed: str) -> None:
 
 
 def check_faults(config: RunConfig) -> None:
-    """Raises `ConfigError` for a program that the nemesis does not have or that needs more nodes,
-    and for blanks, which name none and would mean all."""
+    """Raises `ConfigError` for a fault that the nemesis does not have, or that needs more nodes,
+    and for a blank list, which would mean all faults."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.nemesis.nemesis import check_faults as check
 
@@ -169,7 +169,7 @@ def _value(text: str) -> int | str | bool:
 
 
 def taped(what: str) -> bool:
-    """Whether a file is meant, not a seed. Raises `SimUsageError`."""
+    """Whether the argument names a file, not a seed. Raises `SimUsageError`."""
     if not what.strip():
         raise SimUsageError(f"what is meant is empty; name {_TAPE}")
     path = Path(what)
@@ -183,7 +183,7 @@ def taped(what: str) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    """As `Path.exists`, some versions of which hide what went wrong. Raises `OSError`."""
+    """Like `Path.exists`, which hides some errors in some versions of Python. Raises `OSError`."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -192,8 +192,8 @@ def _is_there(path: Path) -> bool:
 
 
 def check_scenario(what: str) -> None:
-    """Whether something other than a scenario is meant, where none is asked for or there is none
-    of that name. Raises `SimUsageError` if one is."""
+    """Raises `SimUsageError` if the argument looks like a scenario, for commands that take none, or
+    if no scenario has this name."""
     if _SCENARIO.fullmatch(what) is None or taped(what):
         return
     from ottla.sim.recording.scenario import scenario_named
@@ -206,7 +206,7 @@ def check_scenario(what: str) -> None:
 
 
 def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:
-    """The run of a seed under these settings, or of a tape, which has its own. Raises
+    """Run a seed under these settings, or a tape, which has its own settings. Raises
     `SimUsageError`."""
     from ottla.broker.errors import ConfigError
     from ottla.commands.sim.telling import busy
@@ -239,7 +239,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
 
 
 def warn_of_other_code(what: str, made_by: str, so: str) -> None:
-    """Say that something, such as a tape that was kept, comes of other code, if it does."""
+    """Warn if something, such as a tape, was made by other code than this."""
     from ottla.sim.machine.code_hash import code
 
     here = code()
@@ -253,8 +253,8 @@ def warn_of_other_code(what: str, made_by: str, so: str) -> None:
 def whole_of(
     seed: str, config: Path | None, settings: list[str] | None, failure: str | None
 ) -> tuple[Outcome, Again]:
-    """The run of a seed under just these settings, to its end, as studies do it;
-    and what does it again. Raises `SimUsageError`."""
+    """Run a seed under exactly these settings, to its end, as studies do; also returns a function
+    that runs it again. Raises `SimUsageError`."""
     from ottla.broker.arguments.spelling import called, listed
     from ottla.broker.errors import ConfigError
     from ottla.commands.sim.telling import busy
@@ -286,7 +286,7 @@ def whole_of(
 
 
 def _check_room(failure: Plan, given: RunConfig) -> None:
-    """Whether the load is long enough for what is to go wrong in it. Raises `SimUsageError`."""
+    """Check that the load lasts long enough for this failure. Raises `SimUsageError`."""
     from ottla.broker.errors import ConfigError
 
     try:
@@ -296,7 +296,7 @@ def _check_room(failure: Plan, given: RunConfig) -> None:
 
 
 def check_out(path: Path | None) -> None:
-    """Whether a file can be written there, asked before the work of minutes. Raises
+    """Check that a file can be written there, before work that takes minutes. Raises
     `SimUsageError`."""
     if path is None:
         return
@@ -309,7 +309,7 @@ def check_out(path: Path | None) -> None:
 
 
 def _why_not(path: Path) -> str:
-    """Why a file cannot be written there; empty where it can. Raises `OSError`."""
+    """Why a file cannot be written there; empty if it can. Raises `OSError`."""
     there = _is_there(path)
     if path.is_dir():
         return "is a folder; name a file"
@@ -317,15 +317,15 @@ def _why_not(path: Path) -> str:
         return f"there is no folder {path.parent}; make it, or name another file"
     if path.is_file():
         path.open("ab").close()
-    elif there:  # a pipe, say, whose reader would take a look for the end
+    elif there:  # such as a pipe: to open and close it would be the end for its reader
         return "" if os.access(path, os.W_OK) else refused(OSError(EACCES, os.strerror(EACCES)))
-    else:  # a file without a name in that folder, which is gone again
+    else:  # tried with a temporary file in that folder
         TemporaryFile(dir=path.parent).close()
     return ""
 
 
 def keep(path: Path, case: Case) -> None:
-    """Write what replays a run. Raises `SimUsageError`."""
+    """Write the tape that replays a run. Raises `SimUsageError`."""
     from ottla.sim.sweeps.tape_file import write
 
     try:

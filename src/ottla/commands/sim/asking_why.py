@@ -76,7 +76,7 @@ def why(
 
 
 def _tell(curve: Curve, rows: Sequence[Event]) -> None:
-    """The points, and what the fit through them says."""
+    """Print the points, and what the fit through them says."""
     from ottla.report.explain.curve import event_text, summary
 
     between = f"{'95 %':>12}"

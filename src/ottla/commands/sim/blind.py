@@ -1,7 +1,7 @@
-"""`ottla sim mutants --blind`: which mutants does a sweep notice that was told nothing?
+"""`ottla sim mutants --blind`: which mutants does a plain sweep notice, without any hint?
 
-Told is a line a mutant, as they are done, with the command that shows again what was noticed; at
-the end those that survived, with what would show them. Status 1: one survived without an excuse.
+Each mutant gets a line when it is done, with the command that shows the anomaly again. At the end
+come the mutants that survived, with what would show them. Status 1: one survived without an excuse.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """What somebody asked of a blind sweep."""
+    """The arguments of a blind sweep."""
 
     only: Sequence[str]
     """Ids; empty: all."""
@@ -47,8 +47,8 @@ def sweep_blind(
     to_the_end: bool,
     page: Path | None,
 ) -> NoReturn:
-    """`mutants --blind`, to the end of the command; `range_`: how many seeds, and the first, as
-    they were typed, if they were. Raises `SimUsageError`."""
+    """Carry out `mutants --blind`, and end the command. `range_`: the number of seeds and the first
+    one, as they were typed; None if not typed. Raises `SimUsageError`."""
     from ottla.sim.mutants.planted import PlantedError
     from ottla.sim.sweeps.blind import FIRST, SEEDS, Sweep
 
@@ -83,16 +83,17 @@ def _interrupted(done: int, asked: int, page: Path | None) -> str:
 
 
 class _Kept:
-    """The page whose section is written, row by row: a sweep takes long, and may be ended."""
+    """The page that gets the rows, each as soon as it is known: a sweep is long, and may be ended
+    early."""
 
     def __init__(self, page: Path | None):
-        """Raises `SimUsageError` for a page that would lose what it says."""
+        """Raises `SimUsageError` for a page whose text would be lost."""
         self._page = page
         if page is not None:
             self.keep(None)
 
     def keep(self, found: BlindKills | None) -> None:
-        """One more row, or none: then what is there is only looked at. Raises `SimUsageError`."""
+        """Write one more row; None only checks the page. Raises `SimUsageError`."""
         from ottla.sim.mutants.catalogue import CATALOGUE
         from ottla.sim.mutants.planted import shipped
         from ottla.sim.sweeps.blind import of_a_table, of_the_catalogue
@@ -112,7 +113,7 @@ class _Kept:
 
 
 def _targets(asked: Asked) -> list[Target]:
-    """Whom to sweep. Raises `SimUsageError`."""
+    """The mutants to sweep. Raises `SimUsageError`."""
     from ottla.sim.mutants.catalogue import CATALOGUE
     from ottla.sim.settings.told import mutant_id
     from ottla.sim.sweeps.blind import of_a_table, of_the_catalogue
@@ -145,7 +146,7 @@ def planted_in(table: Path | None) -> Sequence[Planted]:
 
 
 class _Seen:
-    """What there is to tell, and how far it is."""
+    """Prints the results and the progress of a blind sweep."""
 
     def __init__(self, mutants: int, asked: Asked):
         self.line = Line()
@@ -154,7 +155,7 @@ class _Seen:
         self._done, self._killed, self._begun = 0, 0, monotonic()
 
     def seeds(self, done: int) -> None:
-        """So many seeds were run, of all mutants together. From any thread."""
+        """`done` seeds were run, of all mutants together. Called from any thread."""
         with self._lock:
             self._seeds = max(self._seeds, done)
         self._show()
@@ -168,7 +169,7 @@ class _Seen:
         self._show()
 
     def end(self, targets: dict[str, Target], found: Sequence[BlindKills]) -> None:
-        """The last words: who survived, and what it comes to."""
+        """Print the mutants that survived, and the totals."""
         self.line.clear()
         alive = [targets[each.id] for each in found if not each.killed]
         for text, excused in (("survived", False), ("survived, excused", True)):
@@ -192,7 +193,7 @@ class _Seen:
         )
 
     def _told(self, target: Target, found: BlindKills) -> Iterator[str]:
-        """A mutant in a few lines."""
+        """The result of a mutant, in a few lines."""
         from ottla.sim.sweeps.blind_page import noticed, when
 
         yield (
@@ -211,7 +212,7 @@ class _Seen:
             )
 
     def _again(self, target: Target, seed: int) -> str:
-        """What runs that seed alone: of a planted one, with the mutant put into its file again."""
+        """The command that runs this seed alone, for a planted mutant in a changed copy again."""
         if target.planted is None:
             words = ["run", "--seed", str(seed), "--set", f"mutants={target.id}"]
         else:

@@ -1,7 +1,7 @@
 """`ottla sim meta`: is one seed one history, in every process and on every CPython?
 
-Its last line says which CPythons took part and which did not, for a run that compared one of them
-with itself alone shows less than it may seem to.
+Its last line says which CPythons took part and which did not. A run that compared only one CPython
+with itself shows less than one that compared several.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Warm = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Seeds that one of the processes runs beforehand; if not said, as many as "
+        help="Seeds that one of the processes runs before the comparison; by default as many as "
         "--seeds, at most 1000.",
     ),
 ]
 Named = Annotated[
     list[str] | None,
     typer.Option(
-        help="Path of another Python with Ottla's libraries; repeatable. If none is named, "
-        "each other CPython that is found."
+        help="Path of another Python with Ottla's libraries; repeatable. By default, every other "
+        "CPython that is found."
     ),
 ]
 Required = Annotated[
@@ -62,12 +62,12 @@ def meta(
     python: Named = None,
     require_python: Required = None,
 ) -> None:
-    """Check that one seed is one history: run each in several processes. Ends with status 1 if any
-    two differ.
+    """Check that one seed is one history: run each seed in several processes. Ends with status 1 if
+    two runs of a seed differ.
 
-    The first of them are also taped, turn by turn, and played to fresh replicas under both drivers,
-    the event kernel and the deterministic loop: they must come to the same logs. Which CPythons
-    took part, and which did not, is said in the end.
+    The first seeds are also recorded, turn by turn, and played to fresh replicas under both
+    drivers, the event kernel and the deterministic loop. Both must end with the same logs. The last
+    line says which CPythons took part, and which did not.
     """
     from ottla.sim.machine.pythons import InterpreterError
     from ottla.sim.sweeps.meta import Plan, check, variants
@@ -100,11 +100,11 @@ def meta(
 
 
 class _Done:
-    """How much is done, as the line of progress shows it."""
+    """What is done so far, for the line of progress."""
 
     def __init__(self, line: Line, runs: int, seeds: int) -> None:
         self.seeds = seeds
-        """Those whose turns are to be played under both drivers."""
+        """How many seeds are played under both drivers."""
         self._line, self._all_runs, self._begun = line, runs, monotonic()
         self._lock, self._runs, self._played = Lock(), 0, 0
 
@@ -116,28 +116,28 @@ class _Done:
             self._line.show(f"{self._runs} of {self._all_runs} runs, {rate:.1f} a second")
 
     def playing(self, number: int, seed: int) -> None:
-        """So many seeds have been played under both drivers, this one is next."""
+        """`number` seeds have been played under both drivers; `seed` is next."""
         self._played = number
         self._line.show(f"both drivers: seed {seed}")
 
     def told(self) -> str:
-        """What there is to say if it is interrupted."""
+        """What is done, for the line that an interrupted command prints."""
         runs = f"{self._runs} of {self._all_runs} runs"
         drivers = f" and {self._played} of {self.seeds} seeds under both drivers"
         return f"{runs}{drivers if self.seeds else ''} are done, {NOTHING}"
 
 
 class Others(NamedTuple):
-    """The CPythons beside the one that runs this."""
+    """The CPythons other than the one that runs this command."""
 
     paths: list[str]
-    """Those that take part."""
+    """Paths of those that take part."""
     versions: list[str]
-    """Theirs, such as 3.12; the path of what is no CPython."""
+    """Their versions, such as 3.12. For a program that is not a CPython, its path."""
     left_out: dict[str, Found]
-    """Those that do not, for want of libraries, by version."""
+    """Those that lack libraries and do not take part, by version."""
     found: bool
-    """Whether they were looked for, and not named."""
+    """True if the command looked for them, False if the user named them."""
 
     def require(self, versions: Sequence[str]) -> None:
         """Raises `SimUsageError` unless each of these takes part."""
@@ -157,7 +157,7 @@ class Others(NamedTuple):
                 )
 
     def told(self) -> str:
-        """Who took part, and who did not."""
+        """The CPythons that took part and those that did not, in one line."""
         from ottla.sim.machine.pythons import mine
 
         versions = ", ".join(dict.fromkeys([mine(), *self.versions]))
@@ -179,7 +179,7 @@ def _named(paths: list[str]) -> Others:
 
 
 def _found(line: Line) -> Others:
-    """The CPythons of other versions; which of them have not the libraries is told."""
+    """Find CPythons of other versions, and print which of them lack the libraries."""
     from ottla.sim.machine.pythons import mine, pythons
     from ottla.sim.sweeps.meta import ABLE
 
@@ -194,7 +194,7 @@ def _found(line: Line) -> Others:
 
 
 def _give(lacking: Found) -> str:
-    """How it comes to have what it lacks."""
+    """How to give a CPython the libraries that it lacks."""
     from ottla.sim.sweeps.meta import LIBRARIES
 
     return (
@@ -204,7 +204,7 @@ def _give(lacking: Found) -> str:
 
 
 def _drivers_differ(line: Line, done: _Done, first: int, config: RunConfig) -> int:
-    """Of how many seeds the turns come to something else under the other driver."""
+    """For how many seeds the turns have another result under the other driver."""
     from ottla.sim.asyncio_runs.drivers.player import difference
 
     wrong = 0

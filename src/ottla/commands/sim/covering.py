@@ -1,7 +1,8 @@
 """`ottla sim cover`: which scenarios and states a sweep reached.
 
-A sweep's folder names seeds and settings; they are run again, because a sweep keeps verdicts and
-not histories. What was reached is listed with the first seed that did, what never was plainly too.
+The folder of a sweep names seeds and settings. They are run again, because a sweep keeps verdicts,
+not histories. Everything that was reached is listed with the first seed that reached it. What no
+seed reached is listed, too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ottla.sim.sweeps.sweep_folder import Plan
 
 MARKS = 10
-"""Lines of the growth that are printed."""
+"""Lines that show how the number of states grows."""
 BAR = 40
 SEEDS = 200
 
@@ -44,7 +45,7 @@ Swept = Annotated[
     typer.Argument(
         parser=usage.folder,
         metavar="FOLDER",
-        help="A folder of `ottla sim sweep --out`, for its seeds.",
+        help="A folder of `ottla sim sweep --out`; its seeds are used.",
     ),
 ]
 
@@ -52,8 +53,8 @@ Swept = Annotated[
 def cover(
     folder: Swept = None,
     *,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many; 200 if not said.")] = None,
-    first: Annotated[str | None, typer.Option(help="The first seed; 0 if not said.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many; 200 by default.")] = None,
+    first: Annotated[str | None, typer.Option(help="The first seed; 0 by default.")] = None,
     jobs: Jobs = 1,
     config: ConfigFile = None,
     settings: Settings = None,
@@ -61,7 +62,7 @@ def cover(
         Path | None, usage.file_option("Also write a page with a curve and each state.")
     ] = None,
 ) -> None:
-    """Count what seeds reach: scenarios, rules, abstract states. The seeds are run for that."""
+    """Run seeds, and count what they reach: scenarios, rules, abstract states."""
     from ottla.sim.coverage.cover import Cover
     from ottla.sim.coverage.cover import cover as reach
     from ottla.sim.settings.settings_file import from_toml

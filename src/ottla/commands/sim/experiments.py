@@ -1,4 +1,4 @@
-"""`ottla sim experiment`: what were experiments are studies, and each is told by its command."""
+"""`ottla sim experiment`: experiments are studies now; it names the command of the study."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ottla.commands.sim.asking import SimUsageError
 
 MOVED = ("acks", "idempotence", "pipelining")
 OLD_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
-"""What used to be given to an experiment is no reason to hear of anything but the study."""
+"""Accepts all options of the former experiments, so that the error is about the study only."""
 
 
 def experiment(
     name: Annotated[str, typer.Argument(help="pipelining, idempotence or acks.")],
 ) -> None:
-    """Names the study that was an experiment. Raises `SimUsageError`, always."""
+    """Names the study that replaced an experiment. Always raises `SimUsageError`."""
     from ottla.broker.arguments.spelling import called, listed
     from ottla.sim.studies.study import catalogue
 

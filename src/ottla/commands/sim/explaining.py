@@ -1,7 +1,8 @@
 """`ottla sim explain`: a page about one run.
 
-A run is named by its seed, a file with its tape, or a scenario of `sim/scenarios/`: `s07`. A seed
-has the settings that are given; a tape has its own; of a scenario an act is chosen, and a mutant.
+A run is named by its seed, by a file with its tape, or by a scenario of `sim/scenarios/`, such as
+`s07`. A seed runs under the given settings; a tape has its own. For a scenario, one chooses an act,
+and perhaps a mutant.
 """
 
 from __future__ import annotations
@@ -88,13 +89,13 @@ def _in_short(recording: Recording) -> str:
 def title_of(
     what: str, config: Path | None, settings: list[str] | None, verb: str
 ) -> tuple[str, str]:
-    """What a page about a seed or a tape is called, and the command that makes it again."""
+    """The title of a page about a seed or a tape, and the command that makes the page again."""
     title = f"Tape {Path(what).name}" if taped(what) else f"Seed {what}"
     return title, shlex.join(["ottla", "sim", verb, what, *given(config, settings)])
 
 
 def given(config: Path | None, settings: list[str] | None) -> list[str]:
-    """The words that give these settings to a command again."""
+    """The options that give these settings to a command again."""
     words = [] if config is None else ["--config", str(config)]
     for each in settings or ():
         words += ["--set", each]
@@ -137,7 +138,7 @@ def _scenario(path: Path, act: int, mutant: str) -> Recording:
 
 
 def there(path: Path) -> str:
-    """What a file says that a page would replace, empty where there is none. Raises
+    """The text of the file that a page would replace; empty if there is none. Raises
     `SimUsageError`."""
     try:
         return path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -148,8 +149,8 @@ def there(path: Path) -> str:
 
 
 def check_page(path: Path | None) -> None:
-    """Whether a page may be written there: into a folder that is there, and over nothing but
-    another page. Raises `SimUsageError`."""
+    """Check that a page may be written there: the folder exists, and the file is new or a page of
+    Ottla's. Raises `SimUsageError`."""
     from ottla.report.page.document import is_page
 
     check_out(path)
@@ -159,7 +160,7 @@ def check_page(path: Path | None) -> None:
 
 
 def write_and_say(path: Path, text: str) -> None:
-    """Write a page, and say how large it is. Raises `SimUsageError`."""
+    """Write a page, and print its size. Raises `SimUsageError`."""
     write(path, text)
     say(f"{path}: {len(text.encode()):,} bytes")
 

@@ -1,7 +1,7 @@
-"""What a command says that is interrupted, as with Ctrl-C: one line, on standard error.
+"""What a command prints when it is interrupted, as with Ctrl-C: one line on standard error.
 
-A command that has a line of progress says around its work what is done by then, and what is kept of
-it. Where nothing is said, nothing is kept. The process ends with status 130.
+A command with a line of progress declares what to print while it works: what is done by then, and
+what is kept of it. By default the line says that nothing is kept. The process ends with status 130.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ NOTHING = "nothing is kept"
 
 
 class Interruptible(TyperGroup):
-    """Commands none of which ends without a word."""
+    """Commands that print a line when they are interrupted."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Carry out the command that was asked for."""
+        """Carry out the command."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             told = getattr(interrupt, "__notes__", None) or [NOTHING]
-            with suppress(OSError):  # who reads it may have been interrupted as well
+            with suppress(OSError):  # the reader may have been interrupted, too
                 typer.echo(f"ottla: interrupted; {told[0]}", err=True)
             raise
 
 
 @contextmanager
 def interruptible(line: Line, told: Callable[[], str]) -> Iterator[None]:
-    """Around work that shows a line of progress, which beats meanwhile: if it is interrupted, the
-    line gives way to what is `told`."""
+    """For work with a line of progress, which is redrawn meanwhile. If the work is interrupted, the
+    text of `told` replaces the line."""
     try:
         with line:
             yield

@@ -1,9 +1,10 @@
 """`ottla sim run`, `replay`, `show`, `diff`, `shrink`: one run.
 
-A run is named by its seed and the settings it was swept with, or by a file with its tape, which
-has its own. What a command needs of the simulator it imports itself: `ottla up` must not pay for
-it. Status 1 means that there is something to see, such as an anomaly or a difference; what a user
-did wrong is a `SimUsageError`, status 2. `shrink` was told that there is an anomaly: 0, it did it.
+A run is named by its seed and the settings of its sweep, or by a file with its tape, which has its
+own settings. Each command imports what it needs of the simulator itself, so that `ottla up` does
+not pay for it. Status 1 means that something was found, such as an anomaly or a difference. Status
+2 is a mistake of the user (`SimUsageError`). `shrink` starts from a known anomaly: its status is 0
+when it is done.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ def run(
     config: ConfigFile = None,
     settings: Settings = None,
     tape: Annotated[
-        Path | None, file_option("Write a tape here, a file that replays the run.")
+        Path | None, file_option("Write a tape here: a file that replays the run.")
     ] = None,
     whole: Whole = False,
     failure: Failure = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run one seed: its settings, its digest, the verdict, the reason.
+    """Run one seed, and print its settings, its digest, the verdict and the reason.
 
     Ends with status 1 unless the verdict is ok.
     """
@@ -76,7 +77,7 @@ def run(
 def replay(what: What, *, config: ConfigFile = None, settings: Settings = None) -> None:
     """Run a seed or a tape again. Ends with status 1 unless the verdict is ok.
 
-    With a seed, give the settings of the sweep that it is from: with others it is another run.
+    With a seed, give the settings of its sweep: under other settings, it is another run.
     """
     tell(outcome_of(what, config, settings))
 
@@ -87,7 +88,7 @@ def show(
     config: ConfigFile = None,
     settings: Settings = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeatable.")] = None,
-    last: Annotated[int, typer.Option(min=1, help="Only so many, the last ones.")] = 1_000_000,
+    last: Annotated[int, typer.Option(min=1, help="Only the last events, this many.")] = 1_000_000,
     as_json: AsJson = False,
 ) -> None:
     """Print the history of a run, one event a line (`sim/history/history.py` says what the columns
@@ -114,15 +115,15 @@ def diff(
     config: ConfigFile = None,
     settings: Settings = None,
 ) -> None:
-    """The first event at which two runs differ. Ends with status 1 if there is one.
+    """Print the first event at which two runs differ. Ends with status 1 if there is one.
 
-    --config and --set hold for each side that is a seed.
+    --config and --set apply to each side that is a seed.
     """
     from ottla.sim.history.compare import parting
 
     def side(what: str, other: str) -> Outcome:
         if taped(what) and not taped(other):
-            return outcome_of(what)  # the settings are the other's
+            return outcome_of(what)  # the settings are for the other side
         return outcome_of(what, config, settings)
 
     found = parting(side(left, right).rows, side(right, left).rows)
@@ -138,9 +139,9 @@ def shrink(
     out: Annotated[Path, file_option("Where the smaller tape goes.")] = Path("small.tape"),
     seconds: Annotated[float, typer.Option(min=1, help="How long to try.")] = 60.0,
 ) -> None:
-    """Make a run that failed smaller, with the same anomaly.
+    """Make a failed run smaller, so that it still has the same anomaly.
 
-    If it is interrupted, it keeps the smallest run so far.
+    If the command is interrupted, it keeps the smallest run so far.
     """
     from ottla.sim.chance.choices import Replayed
     from ottla.sim.run import replay as replay_tape
@@ -148,7 +149,7 @@ def shrink(
     from ottla.sim.sweeps.shrink_run import replayer
     from ottla.sim.sweeps.tape_file import Case
 
-    if isnan(seconds):  # which is neither below the minimum nor ever over
+    if isnan(seconds):  # it passes the check of the minimum, and would never be over
         raise SimUsageError(f"--seconds {seconds}: is no number")
     check_out(out)
     outcome = outcome_of(what, config, settings)
@@ -161,8 +162,8 @@ def shrink(
         line.show(f"{replays} replays, {kept} kept, {len(best.tape)} choices left")
 
     whole = Case(outcome.config, outcome.tape)
-    if out.is_file() or not out.exists():  # what is no file, such as a pipe, is written to once
-        keep(out, whole)  # a full disk is noticed now, and not in the end
+    if out.is_file() or not out.exists():  # others, such as a pipe, are written only once
+        keep(out, whole)  # so that a full disk is noticed now, not at the end
     shrinker = Shrinker(
         whole, replayer(outcome.anomalies[0]), lambda: monotonic() > until, progress
     )

@@ -1,7 +1,7 @@
 """`ottla sim sweep` and `mutants`: many runs.
 
-Each is a plan (seeds and settings) that is carried out in as many processes as are asked for. What
-there is to tell is told as it comes; status 1 means that something was found.
+Each carries out a plan (seeds and settings) in as many processes as the user wants. Results are
+printed as they come. Status 1 means that something was found.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ def sweep(
     config: ConfigFile = None,
     settings: Settings = None,
     out: Annotated[
-        Path | None, folder_option("Folder for the results; a sweep there is resumed.")
+        Path | None, folder_option("Folder for the results; a sweep in it is resumed.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run many seeds and list those that fail. Ends with status 1 if any does.
+    """Run many seeds and list those that fail. Ends with status 1 if any seed fails.
 
-    Listed, too, are seeds whose run was weakened: by a fault that Raft cannot survive, or because
-    acks=0 and acks=1 promise less than acks=all. That is no failure. Below each seed stands the
-    command that runs it again. Two brokers that are known to be broken are run first, the canary:
-    if one of them is not noticed, the sweep is void and ends there.
+    The list also has seeds whose run was weakened: by a fault that Raft cannot survive, or because
+    acks=0 and acks=1 promise less than acks=all. That is not a failure. Below each seed is the
+    command that runs it again. First, the sweep runs two brokers with known bugs, the canary. If
+    one of these bugs is not noticed, the sweep is void and ends there.
     """
     from ottla.sim.sweeps.sweep import VoidSweepError
     from ottla.sim.sweeps.sweep import sweep as run_sweep
@@ -78,7 +78,8 @@ def sweep(
 
 
 class _Seen:
-    """What a sweep has come to, and how fast: what was there already took no time."""
+    """Prints the results and the progress of a sweep. Results from an earlier sweep in the same
+    folder do not count for its speed."""
 
     def __init__(self, seeds: int, shared: list[str]) -> None:
         self._shared = shared
@@ -89,11 +90,11 @@ class _Seen:
         self._begun: float | None = None
 
     def canary(self, found: Canary) -> None:
-        """Whether the mutants that are run first were noticed."""
+        """Print whether the mutants that run first were noticed."""
         self.line.over(str(found))
 
     def begins(self, there: int) -> None:
-        """The first seed is about to be run; of so many the results were there."""
+        """The first seed is about to run; `there` results come from an earlier sweep."""
         self._there, self._begun = there, monotonic()
         self.line.doing("running the first seeds")
         if there:
@@ -114,8 +115,8 @@ class _Seen:
             self.line.over(f"  {self._again(result.seed)}")
 
     def end(self) -> None:
-        """The last word: by which invariant seeds failed first, and how many; if none did, how
-        rare that may be."""
+        """Print which invariants failed first, and in how many seeds. If no seed failed, print how
+        rare a failure may be."""
         from ottla.sim.sweeps.bounds import bounded
 
         self._last_line()
@@ -127,8 +128,8 @@ class _Seen:
             say(f"{bounded(self._done)} seeds fail")
 
     def interrupted(self, *, kept: bool) -> str:
-        """The last word of one that was ended early."""
-        with suppress(OSError, SimUsageError):  # who read it may have been interrupted as well
+        """The last line of a sweep that is ended early."""
+        with suppress(OSError, SimUsageError):  # the reader may have been interrupted, too
             self._last_line()
         on = "the same command goes on" if kept else "with --out DIR the same command would go on"
         return f"{self._done} of {self._seeds} seeds are done, {on}"
@@ -137,7 +138,8 @@ class _Seen:
         self.line.end()
 
     def _again(self, seed: int) -> str:
-        """`run`, not `replay`: that would take a file of this name for the run."""
+        """The command that runs a seed again: `run`, because `replay` would prefer a file of this
+        name."""
         return shlex.join(["ottla", "sim", "run", "--seed", str(seed), *self._shared])
 
     def _show(self) -> None:
@@ -151,7 +153,7 @@ class _Seen:
 
 
 class _SeenByPrograms(_Seen):
-    """The same as JSON, one object a line: the canary, each seed, and what they come to."""
+    """The same as JSON, one object a line: the canary, each seed, and the totals."""
 
     def canary(self, found: Canary) -> None:
         """See `_Seen`."""
@@ -186,42 +188,42 @@ def _in_short(found: Counter[str]) -> str:
 
 def mutants(
     only: Annotated[
-        list[str] | None, typer.Argument(help="Ids, such as M07; if none is named, all.")
+        list[str] | None, typer.Argument(help="Ids, such as M07; by default all.")
     ] = None,
     *,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="For each mutant; 500 if not said, 300 --blind.")
+        int | None, typer.Option(min=1, help="For each mutant; by default 500, with --blind 300.")
     ] = None,
     first: Annotated[
-        str | None, typer.Option(help="The first seed; 0 if not said, 3000000 --blind.")
+        str | None, typer.Option(help="The first seed; by default 0, with --blind 3000000.")
     ] = None,
     jobs: Jobs = 1,
     page: Annotated[
         Path | None,
-        file_option(
-            "Write the matrix here, as Markdown; rows of other mutants that are there stay."
-        ),
+        file_option("Write the matrix here, as Markdown; rows of other mutants in this file stay."),
     ] = None,
     blind: Annotated[
         bool,
-        typer.Option("--blind", help="Tell the sweeps nothing, and sweep planted mutants as well."),
+        typer.Option("--blind", help="Sweep under plain settings, and planted mutants as well."),
     ] = False,
     table: Annotated[
         Path | None, file_option("Planted mutants to sweep instead of all others; with --blind.")
     ] = None,
     to_the_end: Annotated[
         bool,
-        typer.Option("--to-the-end", help="With --blind: go on behind the first seed that fails."),
+        typer.Option("--to-the-end", help="With --blind: go on after the first seed that fails."),
     ] = False,
 ) -> None:
     """Switch off one safety mechanism at a time, and see which seeds and scenarios notice.
 
-    Each of these brokers, the mutants, is run under settings in which its mechanism matters. Below
-    its figures stands the command that runs the first seed that failed (or, where none did, the
-    command that sweeps them). Ends with status 1 if a mutant is noticed by no seed or no scenario.
+    A broker without one mechanism is a mutant. Each mutant runs under settings in which its
+    mechanism matters. Below its figures is the command that runs the first seed that failed. If
+    none failed, it is the command that sweeps the seeds. Ends with status 1 if no seed, or no
+    scenario, notices a mutant.
 
-    With --blind each is swept as `sweep` sweeps the broker, and so are bugs that others planted, up
-    to the first seed that fails. Then the status is 1 if one survives that has no excuse.
+    With --blind, each mutant is swept as `sweep` sweeps the broker, up to the first seed that
+    fails. Bugs that other people planted are swept, too. Then the status is 1 if a mutant survives
+    that has no excuse.
     """
     if blind:
         sweep_blind(only or (), (seeds, first), jobs, table=table, to_the_end=to_the_end, page=page)
@@ -232,7 +234,7 @@ def mutants(
 
 
 def _matrix(only: Sequence[str], seeds: int, start: int, jobs: int, page: Path | None) -> NoReturn:
-    """The kill matrix."""
+    """Sweep the mutants under their own settings, and print the matrix of kills."""
     from ottla.sim.mutants.catalogue import BY_ID
     from ottla.sim.sweeps import mutants_page as report
     from ottla.sim.sweeps.blind_page import split
@@ -257,7 +259,7 @@ def _matrix(only: Sequence[str], seeds: int, start: int, jobs: int, page: Path |
         for found in matrix(ids, range(start, start + seeds), jobs, told):
             for each in _told_of(found, by.get(found.row.id, ["no scenario"])):
                 line.over(each)
-            if page is not None:  # row by row: a matrix takes an hour, and may be ended before
+            if page is not None:  # row by row: a matrix takes an hour, and may be ended early
                 told_part, blind_part = split(there(page))
                 rows = report.page(report.merged([found], told_part))
                 write(page, rows + (blind_part and f"\n{blind_part}"))
@@ -269,8 +271,8 @@ def _matrix(only: Sequence[str], seeds: int, start: int, jobs: int, page: Path |
 
 
 def _told_of(found: Kills, scenarios: Sequence[str]) -> Iterator[str]:
-    """A mutant in a few lines: its figures, the command that shows it, and what the simulator is to
-    blame for."""
+    """The result of a mutant, in a few lines: its figures, the command that shows it, and the
+    simulator's own errors."""
     from ottla.sim.sweeps import mutants_page as report
 
     yield (
@@ -295,7 +297,7 @@ def _interrupted(done: int, asked: int, page: Path | None) -> str:
 
 
 def _check_page(path: Path | None) -> None:
-    """Raises `SimUsageError` for a page that would lose what it says."""
+    """Raises `SimUsageError` for a page whose text would be lost."""
     from ottla.sim.sweeps.blind_page import split
     from ottla.sim.sweeps.mutants_page import NotAPageError, check
 

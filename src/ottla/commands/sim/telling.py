@@ -1,7 +1,7 @@
-"""What commands of `ottla sim` print alike: a run, a line of progress.
+"""Output that the commands of `ottla sim` share: a run, a line of progress.
 
-Results go to standard output, progress to standard error: a line that moves on a terminal, so that
-nothing of it stands between results.
+Results go to standard output. Progress goes to standard error; on a terminal it is one line that is
+redrawn, so that it does not mix with the results.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 BEAT_S = 0.5
-"""Between two looks at what a line has to say."""
+"""Seconds between two updates of the line."""
 NOW_AND_THEN_S = 4
-"""Between two states of a line of progress that nobody watches, such as in a log: with a beat on
-top it is less than the 5 s that nobody has to wait without a word."""
+"""Seconds between two lines of progress where there is no terminal, such as in a log. With
+`BEAT_S` added, it is less than 5 s: nobody waits longer than that without a word."""
 STILL_S = 2
-"""From when on a line says for how long nothing new was heard."""
+"""Seconds without news after which the line says how old its news is."""
 _ECHO = "^C"
-"""What a terminal puts behind the line when it is interrupted."""
+"""What a terminal prints after the line when the user interrupts."""
 
 
 def tell(outcome: Outcome, *, as_json: bool = False) -> NoReturn:
-    """What a run was and came to; ends the command with status 1 unless the verdict is ok."""
+    """Print a run and its verdict, and end the command, with status 1 unless the verdict is ok."""
     if as_json:
         say_object(in_json(outcome))
     else:
@@ -47,7 +47,7 @@ def tell(outcome: Outcome, *, as_json: bool = False) -> NoReturn:
 
 
 def show(outcome: Outcome) -> None:
-    """What a run was and came to, for people."""
+    """Print a run and its verdict, for people."""
     config = outcome.config.told() or "all settings at their defaults"
     say(f"config {outcome.config.name}")
     for line in config.splitlines():
@@ -60,7 +60,7 @@ def show(outcome: Outcome) -> None:
 
 
 def in_json(outcome: Outcome) -> dict[str, Any]:
-    """What a run was and came to, for programs; times in microseconds of the run."""
+    """A run and its verdict, for programs; times are microseconds since the run began."""
     return {
         "config": outcome.config.name,
         "settings": tomllib.loads(outcome.config.told()),
@@ -79,26 +79,26 @@ def in_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def say_object(told: dict[str, Any]) -> None:
-    """One JSON object, in one line."""
+    """Print one JSON object, in one line."""
     say(json.dumps(told))
 
 
 def passed(outcome: Outcome) -> str:
-    """The verdict over a run that did not fail, with what weakened it: that is its cause."""
+    """The verdict of a run that did not fail, with what weakened it, if anything did."""
     because = f": {outcome.reason}" if outcome.weakened else ""
     return f"the verdict is {outcome.verdict.value}{because}"
 
 
 def say(line: str) -> None:
-    """Print a line, now. Raises `SimUsageError` where there is no room or nothing to print to."""
-    out: Any = sys.stdout  # None when whoever started the process had closed it
+    """Print a line at once. Raises `SimUsageError` if standard output is closed or full."""
+    out: Any = sys.stdout  # None if the parent process had closed it
     if out is None:
         raise SimUsageError("standard output is closed")
     try:
         out.write(line + "\n")
         out.flush()
     except BrokenPipeError:
-        raise  # nobody reads on, as with `| head`: that is no error
+        raise  # the reader has ended, as with `| head`; the caller does not call that an error
     except OSError as error:
         with pathlib.Path(os.devnull).open("wb") as nowhere:  # for what is left in the buffer
             os.dup2(nowhere.fileno(), out.fileno())
@@ -106,18 +106,18 @@ def say(line: str) -> None:
 
 
 class Line:
-    """One line of progress on standard error: on a terminal it moves, elsewhere its state is said
-    now and then. Its last one may be said as a result.
+    """One line of progress on standard error. On a terminal it is redrawn; elsewhere it is printed
+    now and then. `end` prints the last text as a result.
 
-    As a context it beats: a thread says on a terminal every second, elsewhere every few seconds,
-    what goes on and for how long nothing new was heard. So nobody waits before a line that stands
-    still, whatever the step is. Safe to use from any thread.
+    Used as a context, a thread updates the line: on a terminal twice a second, elsewhere every few
+    seconds. The line says what goes on, and how old the last news is. So it never stands still,
+    however long a step is. Safe to use from any thread.
     """
 
     def __init__(
         self, echo: Callable[[str], None] | None = None, clock: Callable[[], float] = monotonic
     ):
-        """`echo` says a state where there is no terminal."""
+        """`echo` prints the line if there is no terminal."""
         moves = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._terminal: Any = sys.stderr if moves else None
         self._echo = _to_stderr if echo is None else echo
@@ -148,24 +148,24 @@ class Line:
                 self.beat()
 
     def show(self, text: str) -> None:
-        """Replace the line: this is so now."""
+        """Replace the line by news."""
         self._shown = text
         self.tell(lambda since: text if since < STILL_S else f"{text}; {since:.0f} s since then")
         self.beat()
 
     def doing(self, text: str) -> None:
-        """Replace the line: this is begun, and tells nothing of itself before it is over."""
+        """Replace the line by a step that has begun, and that gives no news before it ends."""
         self.tell(lambda since: f"{text}, {since:.0f} s")
         self.beat()
 
     def tell(self, of: Callable[[float], str]) -> None:
-        """What the line says from the next beat on, by seconds from now."""
+        """Set the text from the next update on; `of` gets the seconds since now."""
         with self._lock:
             self._of, self._heard = of, self._clock()
 
     def beat(self, *, now: bool = False) -> None:
-        """Draw the line as it is by now. Elsewhere than on a terminal that is done now and then, or
-        `now`."""
+        """Update the line. If there is no terminal, it is printed now and then only, or if `now` is
+        set."""
         with self._lock:
             at = self._clock()
             text = self._of(at - self._heard)
@@ -179,20 +179,19 @@ class Line:
                 self._echo(text)
 
     def over(self, text: str) -> None:
-        """Say something that stays, above the line."""
+        """Print a text that stays, above the line."""
         with self._lock:
             self._wipe(len(self._drawn))
             say(text)
 
     def clear(self) -> None:
-        """Take the line away, until something else is shown: what follows says more."""
+        """Remove the line until something else is shown."""
         with self._lock:
             self._wipe(len(self._drawn + _ECHO))
             self._of, self._shown = _nothing, ""
 
     def end(self) -> None:
-        """Say what was last shown, for good: also where another place is read than the terminal
-        that it was shown on."""
+        """Print the last news to standard output, so that it stays."""
         last = self._shown
         self.clear()
         if last:
@@ -207,13 +206,13 @@ class Line:
 
 @contextmanager
 def busy(doing: str) -> Iterator[Line]:
-    """Around one step that may be long and tells nothing of itself: a line says that it goes on."""
+    """For one step that may be long and gives no news: a line says that it goes on."""
     with Line() as line:
         line.doing(doing)
         try:
             yield line
         finally:
-            with suppress(OSError):  # who reads it may have been interrupted as well
+            with suppress(OSError):  # the reader may have been interrupted, too
                 line.clear()
 
 

@@ -1,13 +1,15 @@
 """`ottla study audit`: is anything in a topic missing, there twice, or out of order?
 
-Findings go to standard output, one line each, and the summary last; progress goes to standard
-error. Status 1: something was found. 2: a mistake of the user's, or no broker answers any more, or
-a partition had no leader at the end, so not all of the topic was read; or a mistake of ours, with
-its traceback: that is no finding either. 130 and 143: SIGINT or SIGTERM came, and nothing had been
-found until then.
+Findings go to standard output, one line each; the summary comes last. Progress goes to standard
+error. The status says how it ended:
 
-Whoever ends the command ends its JVM too, as `timeout` does, which sends SIGTERM to both. So once a
-signal came nothing that Spark says is of interest: what is counted is in the ledger.
+* 1: something was found.
+* 2: a mistake of the user; or no broker answers any more; or a partition had no leader at the end,
+  so that not all of the topic was read; or a bug of ours, with its traceback.
+* 130 and 143: SIGINT or SIGTERM came, and nothing had been found until then.
+
+A signal that ends the command often ends its JVM as well: `timeout` sends SIGTERM to both. So after
+a signal, all output of Spark is dropped. The ledger has what was counted.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
     from ottla.sim.studies.audit.job import Job
 
 JVM = "-Xss16m -Xrs"
-"""Spark looks through the text of errors with an expression that needs a deep stack. With `-Xrs`
-SIGTERM ends a JVM at once: one that cleans up first tells of everything that fails meanwhile."""
+"""Spark searches the text of errors with a regular expression that needs a deep stack. With `-Xrs`,
+SIGTERM ends the JVM at once. A JVM that cleans up first prints every error on the way."""
 _BESIDE = "an audit keeps its ledger beside Spark's driver"
 _GIVE = "give --master local[2], or that of a cluster"
 
@@ -45,13 +47,13 @@ def audit(
     topic: Annotated[str, typer.Option(help="The topic.")],
     checkpoint: Annotated[
         Path | None,
-        folder_option("Folder from which an audit goes on; without it, it begins anew."),
+        folder_option("Folder in which an audit can be continued; without it, it begins anew."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End where the topic ends now.")] = False,
     seconds: Annotated[
         float | None,
         typer.Option(
-            "--for", min=1, help="Seconds after which it ends; else it goes on until it is stopped."
+            "--for", min=1, help="Seconds after which it ends; by default it runs until stopped."
         ),
     ] = None,
     master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4].")] = None,
@@ -62,9 +64,8 @@ def audit(
 ) -> None:
     """Audit a topic of any Kafka-compatible broker for gaps, duplicates and reorders.
 
-    Status 0: nothing was found. 1: something was. 2: the topic, or part of it, could not be
-    audited. 130 after SIGINT, 143 after SIGTERM: it was stopped, and nothing had been found until
-    then.
+    Status 0: nothing was found. 1: something was found. 2: the topic, or part of it, could not be
+    audited. 130 after SIGINT, 143 after SIGTERM: it was stopped, and had found nothing until then.
     """
     _check_time(once, seconds)
     ear, line = Ear(), Line()
@@ -90,7 +91,8 @@ def audit(
 
 @contextmanager
 def _unforeseen() -> Iterator[None]:
-    """Python ends a process with 1 for whatever nobody caught, as if something had been found."""
+    """End with status 2 for any unexpected error: Python's own status, 1, would say that something
+    was found."""
     try:
         yield
     except (typer.Exit, typer.Abort, typer.TyperException):
@@ -101,7 +103,7 @@ def _unforeseen() -> Iterator[None]:
 
 
 def _status(job: Job | None, ear: Ear) -> int:
-    """What was found comes first, then that it was stopped, then that not all could be read."""
+    """The exit status. Findings come first, then a signal, then partitions that were not read."""
     if job is None:
         return ear.status
     return int(not job.audit.clean) or ear.status or 2 * bool(job.unread)
@@ -115,11 +117,11 @@ def _check_time(once: bool, seconds: float | None) -> None:
 
 
 def _check_spark(master: str | None) -> None:
-    """What would be noticed only once the topic was looked up."""
+    """Check Spark before the topic is looked up, so that the error comes early."""
     from ottla.sim.studies.engine import spark_lacks
 
     server = os.environ.get("SPARK_REMOTE")
-    if server is not None:  # whatever it says: for local[2] too PySpark starts a server
+    if server is not None:  # any value: even for local[2], PySpark starts a server
         raise StudyUsageError(f"SPARK_REMOTE={server}: {_BESIDE}; unset it, and {_GIVE}")
     if master is not None and master.startswith("sc://"):
         raise StudyUsageError(f"{master}: {_BESIDE}; {_GIVE}")
@@ -131,7 +133,7 @@ def _check_spark(master: str | None) -> None:
 def _begun(
     bootstrap: str, topic: str, folder: Path, tell: Callable[[str], None], limits: tuple[int, int]
 ) -> Job:
-    """The job, once topic and checkpoint are looked at; `limits` are its timeout and batch."""
+    """The job, after a look at topic and checkpoint. `limits` are its timeout and its batch."""
     from ottla.sim.studies.audit.job import Job
     from ottla.sim.studies.topics.asked import SourceError
 
@@ -157,7 +159,7 @@ def _summary(topic: str, job: Job | None, ear: Ear) -> str:
 def _run(
     job: Job, line: Line, ear: Ear, *, once: bool, seconds: float | None, master: str | None
 ) -> None:
-    """The query, until its time is up or a signal comes."""
+    """Run the query until its time is up or a signal comes."""
     from ottla.sim.studies.study import StudyError
     from ottla.sim.studies.topics.asked import SourceError
 
@@ -185,7 +187,7 @@ def _query(
     seconds: float | None,
     master: str | None,
 ) -> None:
-    """The query; `scratch` is for files of its JVM, which leaves them when it ends at once."""
+    """Run the query. `scratch` is for files that the JVM leaves behind when it ends at once."""
     from ottla.sim.studies.spark import SETTINGS, Spark, spark_session
 
     options = f'{JVM} "-Djava.io.tmpdir={scratch}"'

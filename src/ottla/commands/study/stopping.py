@@ -1,12 +1,13 @@
-"""How a command hears SIGINT and SIGTERM: at once, or when it looks.
+"""How a command reacts to SIGINT and SIGTERM: at once, or when it asks.
 
-Work in Python may be left anywhere. A call to Spark's JVM may not: whoever leaves one has a
-connection that is out of step. So there the signal is only noted, for a loop to look at.
+An exception may interrupt work in Python anywhere, but not a call to Spark's JVM: afterwards the
+connection to the JVM would be out of step. So during such calls the signal is only noted, and a
+loop asks for it.
 
-A study minds Ctrl-C anyway, and SIGTERM as though it were that; an audit has an `Ear`.
+A study handles Ctrl-C, and handles SIGTERM in the same way. An audit has an `Ear`.
 
-Who ends a command often ends its JVM with the same signal, as `timeout` does. Then threads of
-PySpark that wait for it end in tracebacks, so nothing goes to standard error any more.
+A signal that ends a command often ends its JVM as well, as with `timeout`. Then threads of PySpark
+that wait for the JVM end in tracebacks. So after a signal, standard error is closed to them.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ HEARD = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(Exception):  # noqa: N818 - no error: somebody wants the command to end
-    """A signal came where work may be left."""
+    """A signal came during work that may be interrupted."""
 
 
 class Ear:
-    """Notes the first signal; from when it is made on, none ends the process by itself."""
+    """Notes the first signal. While there is an `Ear`, no signal ends the process by itself."""
 
     def __init__(self) -> None:
         self.heard: signal.Signals | None = None
@@ -47,7 +48,7 @@ class Ear:
 
     @contextmanager
     def leaving(self) -> Iterator[None]:
-        """Within, a signal raises `Stopped`."""
+        """Within this context, a signal raises `Stopped`."""
         self._leaving = True
         try:
             yield
@@ -56,15 +57,16 @@ class Ear:
 
     @property
     def status(self) -> int:
-        """What a process ends with that was ended by the signal; 0 without one."""
+        """The usual exit status after this signal; 0 without a signal."""
         return 128 + self.heard if self.heard else 0
 
 
 @contextmanager
 def terminable(said: str) -> Iterator[None]:
-    """Within, the first SIGTERM is a Ctrl-C; once that has ended everything, `said` is the last
-    line, and the status 143. Whatever else fails meanwhile does so because others were sent the
-    signal too. `timeout` sends it twice; the second one would end the tidying up."""
+    """Within this context, the first SIGTERM acts like Ctrl-C. When everything has ended, `said` is
+    the last line, and the status is 143. Other errors meanwhile are not shown: they come from
+    processes that got the signal, too. `timeout` sends it twice; the second one is ignored, because
+    it would interrupt the cleanup."""
     heard = False
     stderr = sys.stderr
 
@@ -72,7 +74,7 @@ def terminable(said: str) -> Iterator[None]:
         nonlocal heard
         if not heard:
             heard = True
-            sys.stderr = StringIO()  # nobody reads it
+            sys.stderr = StringIO()  # what is written from now on is dropped
             raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, hear)

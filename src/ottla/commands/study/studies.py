@@ -1,8 +1,8 @@
 """`ottla study run`, `ottla study list`: the whole pipeline in one command.
 
-Progress goes to one line that moves; each stage that is over stays. Status 2 is a mistake of the
-user's, told in one line; 1 means that the study itself found something wrong with its results. 130
-and 143: SIGINT or SIGTERM came, and the study can be gone on with.
+Progress is one line that is redrawn; each stage that ended leaves a line. Status 1 means that the
+study found something wrong with its own results. Status 2 is a mistake of the user, with a message
+of one line. 130 and 143: SIGINT or SIGTERM came, and the study can be continued.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 Out = Annotated[
-    str, typer.Option(metavar="PATH", help="Folder of the study; one that is there is continued.")
+    str, typer.Option(metavar="PATH", help="Folder of the study; an unfinished study is continued.")
 ]
 Processes = Annotated[
-    int | None, typer.Option(min=1, max=1024, help="Processes, with DuckDB; 1 if not said.")
+    int | None, typer.Option(min=1, max=1024, help="Processes, with DuckDB; 1 by default.")
 ]
 Share = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Share of the runs that are ok which SQL judges, too."),
+    typer.Option(min=0, max=1, help="Share of the runs with verdict ok that SQL judges, too."),
 ]
 Wave = Annotated[
     int | None,
@@ -48,11 +48,11 @@ _GO_ON = "the same command goes on from here"
 
 
 class StudyUsageError(typer.TyperException):
-    """The user can do something about it; the text is one line that says what."""
+    """A mistake of the user; the text says in one line what is wrong and what to do."""
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="A study that ships, or a TOML file.")],
+    name: Annotated[str, typer.Argument(help="A study that comes with Ottla, or a TOML file.")],
     *,
     out: Out,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, for each variant.")] = None,
@@ -72,7 +72,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The command's words."""
+    """The command's arguments."""
 
     name: str
     out: str
@@ -87,7 +87,7 @@ class _Asked:
 
 @contextmanager
 def _told_plainly(out: str) -> Iterator[None]:
-    """Whatever ends a study is one line."""
+    """Report whatever ends a study in one line."""
     from ottla.sim.recording.record import NotTheSameError
     from ottla.sim.studies.study import StudyError, UntrustedError
 
@@ -98,7 +98,7 @@ def _told_plainly(out: str) -> Iterator[None]:
         raise typer.Exit(1) from None
     except StudyError as error:
         raise StudyUsageError(str(error)) from None
-    except OSError as error:  # a disk that is full, a folder that went away
+    except OSError as error:  # such as a full disk, or a folder that was removed
         raise StudyUsageError(
             f"{error.filename or out}: {error.strerror or error}; when that is mended {_GO_ON}"
         ) from None
@@ -110,7 +110,7 @@ def _told_plainly(out: str) -> Iterator[None]:
 
 
 def _run(asked: _Asked) -> str:
-    """Do it; what is said in the end."""
+    """Run the study; returns the text to print at the end."""
     from ottla.report.study.report import write
     from ottla.sim.studies.engine import open_engine
     from ottla.sim.studies.lake import Lake
@@ -119,7 +119,7 @@ def _run(asked: _Asked) -> str:
     from ottla.sim.studies.rotten import report_corrupt_files
 
     plan, root = _plan(asked), _whole_path(asked.out)
-    lake = Lake(root, plan)  # nothing is shown before it is bound: a refusal is one line
+    lake = Lake(root, plan)  # before anything is shown, so that an error is just one line
     with closing(lake), Display() as display:
         display.doing("engine")
         opened = open_engine(
@@ -142,8 +142,7 @@ def _run(asked: _Asked) -> str:
 
 
 def _plan(asked: _Asked) -> Plan:
-    """What is to be run. All that can be wrong with the words is said here, before there is a
-    folder."""
+    """The plan of the study. All checks of the arguments are here, before the folder is made."""
     from ottla.sim.studies.binding import check_queries
     from ottla.sim.studies.engine import check_engine
     from ottla.sim.studies.kept import kept
@@ -152,7 +151,7 @@ def _plan(asked: _Asked) -> Plan:
 
     root = _whole_path(asked.out)
     study = read(asked.name)
-    check_engine(asked.engine, asked.master, asked.jobs)  # sooner told than what queries lack
+    check_engine(asked.engine, asked.master, asked.jobs)  # before errors about missing queries
     check_queries(study)
     before = kept(root)
     seeds = asked.seeds or max(study.seeds, before.seeds if before else 0)
@@ -172,7 +171,7 @@ def _share(share: float | None) -> float | None:
 
 
 def _first(text: str, seeds: int) -> int:
-    """The first seed, so that the last one has its place in a table."""
+    """The first seed; the last one must fit into a column of a table."""
     first, most = seed_of(text), 2**63 - seeds
     if first > most:
         raise StudyUsageError(f"--first {text}: at most {most}, tables hold seeds below 2**63")
@@ -180,8 +179,9 @@ def _first(text: str, seeds: int) -> int:
 
 
 def _whole_path(out: str) -> Path:
-    """The folder as executors may be told of it, who run in folders of their own. Links stay: what
-    is shared has one name, and may lie elsewhere on each machine. Raises `StudyUsageError`."""
+    """The folder as an absolute path, because executors run in folders of their own. Links are not
+    resolved: a shared folder has one name, but may lie elsewhere on each machine. Raises
+    `StudyUsageError`."""
     if not out.strip():
         raise StudyUsageError("--out is empty; name a folder")
     if "://" in out:
@@ -193,7 +193,7 @@ def _whole_path(out: str) -> Path:
 
 
 def _command(asked: _Asked, plan: Plan) -> str:
-    """What makes this report again, as it was said."""
+    """The command that makes this report again."""
     from ottla.sim.studies.lake import wave_of
 
     words = ["ottla", "study", "run", asked.name, "--seeds", str(plan.seeds), "--out", asked.out]
@@ -209,7 +209,7 @@ def _command(asked: _Asked, plan: Plan) -> str:
 
 
 def show() -> None:
-    """The studies that ship."""
+    """List the studies that come with Ottla."""
     from ottla.sim.studies.findings import counted
     from ottla.sim.studies.study import catalogue, parse
 
