@@ -6,7 +6,9 @@ from broker_wire import api_versions, frame, run
 from ottla.broker.wire.receiving import (
     FIRST_BUFFER_BYTES,
     SPARE_BYTES,
+    STEP_BYTES,
     WHOLE_FROM_BYTES,
+    Receiving,
     room_for,
 )
 
@@ -46,3 +48,31 @@ def test_large_produce_requests_behind_each_other_are_read_as_they_were_sent():
         assert not wire.failures
 
     run(test)
+
+
+@pytest.mark.parametrize("size", [SPARE_BYTES // 2, 3 * SPARE_BYTES])
+def test_the_rest_of_a_large_frame_is_received_step_by_step(monkeypatch, size):
+    """Sixty clients that sent large requests at once held up the loop for 105 ms: in one turn it
+    received from each of them all that the sockets had."""
+    asked, get_buffer = [], Receiving.get_buffer
+
+    def noted(self, hint):
+        buffer = get_buffer(self, hint)
+        asked.append(len(buffer) if self._own is not None else 0)
+        return buffer
+
+    monkeypatch.setattr(Receiving, "get_buffer", noted)
+    data = [{"index": 0, "records": bytes(size)}]
+    topics = [{"name": "t", "partition_data": data}]
+
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(
+            frame("produce", 9, transactional_id=None, acks=-1, timeout=100, topic_data=topics)
+        )
+        assert len(await raw.frame()) > 0
+        assert not wire.failures
+
+    run(test)
+    assert sum(asked) >= size / 2
+    assert max(asked) == STEP_BYTES
