@@ -81,6 +81,26 @@ class Remembered:
     """Whether the store does not have the group."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLimits:
+    """How much of a log goes at once. No setting of a cluster: the simulator makes them small, so
+    that short runs split what is large elsewhere."""
+
+    append_bytes: int = 1 << 20
+    """`RaftConfig.max_append_bytes`."""
+    append_entries: int = 500
+    """`RaftConfig.max_append_entries`."""
+    inflight_bytes: int = 16 << 20
+    """`RaftConfig.max_inflight_bytes`."""
+    chunk_bytes: int = 256 << 10
+    """`RaftConfig.snapshot_chunk_bytes`."""
+    controller_entries: int = 1_000
+    """Applied entries of the controller's log between two snapshots of the catalog."""
+
+
+_PLAIN_LIMITS = LogLimits()
+
+
 class ReplicaFactory:
     """Makes the replicas of one node; see the module's docstring."""
 
@@ -96,7 +116,9 @@ class ReplicaFactory:
         jitter: JitterSource,
         make_core: Callable[..., RaftCore] = RaftCore,
         make_partition: Callable[[PartitionSettings, InSync], Partition] = Partition,
+        limits: LogLimits = _PLAIN_LIMITS,
     ):
+        self.limits = limits
         self._node = node
         self._config = config
         self._store = store
@@ -113,7 +135,8 @@ class ReplicaFactory:
         self, cluster_id: str, nodes: Sequence[NodeId], unheard: Callable[[], Sequence[NodeId]]
     ) -> Controller:
         """The machine of the controller group. `unheard` returns the nodes not heard lately."""
-        return Controller(cluster_id, nodes, self._config, unheard=unheard)
+        every = self.limits.controller_entries
+        return Controller(cluster_id, nodes, self._config, unheard=unheard, compact_every=every)
 
     def controller(
         self, machine: Machine, nodes: Sequence[NodeId], now: Micros, write: Writing
@@ -198,12 +221,16 @@ class ReplicaFactory:
         return self.replica_type(opening.group, core, opening.machine, begins.unapplied)
 
     def _raft_config(self, group: GroupId) -> RaftConfig:
-        config = self._config
+        config, limits = self._config, self.limits
         return RaftConfig(
             group=group,
             node=self._node,
             election_timeout=config.election_timeout_ms * 1000,
             retransmit=min(2 * config.heartbeat_ms, config.election_timeout_ms // 2) * 1000,
+            max_append_bytes=limits.append_bytes,
+            max_append_entries=limits.append_entries,
+            max_inflight_bytes=limits.inflight_bytes,
+            snapshot_chunk_bytes=limits.chunk_bytes,
         )
 
 

@@ -37,6 +37,8 @@ from ottla.sim.world.life import Life
 from ottla.sim.world.world import STEP, World, awake
 
 MS: Micros = 1_000
+_FEW_IN_SYNC = 4
+"""One core of so many may lack replicas that must be in sync for acks=all."""
 
 
 class Waiting(Asked, Protocol):
@@ -210,7 +212,20 @@ class Ending:
             spare -= 1
         for _ in range(stream.below(spare + 1)):
             core.pop(stream.below(len(core)))
+        if self.world.config.min_insync > 1 and stream.below(_FEW_IN_SYNC):
+            core = self._with_in_sync(core)
         return tuple(core if self.world.near(core) else nodes)
+
+    def _with_in_sync(self, core: Sequence[NodeId]) -> list[NodeId]:
+        """The core and what it lacks of replicas that must be in sync: without them acks=all is
+        refused to the end, and nothing shows that the core would have served."""
+        world, found = self.world, set(core)
+        for placed in world.placement.values():
+            inside = sum(each in found for each in placed)
+            if inside >= majority(len(placed)):
+                outside = [each for each in placed if each in world.able and each not in found]
+                found.update(outside[: max(0, world.config.min_insync - inside)])
+        return [each for each in world.able if each in found]
 
     def _leader(self, partition: int) -> Life | None:
         return awake(self.world.leader(partition))

@@ -160,6 +160,8 @@ CATALOGUE: tuple[Row, ...] = (
                 "arrivals": "even",
                 "faults": "two-leaders",
                 "fault_every_ms": 2_000,
+                "load_ms": 20_000,
+                "records": 360,
                 "leader_epochs": False,
                 "metadata_max_age_ms": 100,
             },

@@ -17,6 +17,7 @@ import msgpack
 from ottla.broker.arguments.spelling import no_such
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
+from ottla.broker.node.replica_factory import LogLimits
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Micros, NodeId
@@ -57,6 +58,16 @@ class RunConfig:
     flush: str = "each-turn"
     flush_interval_ms: int = 100
     sync_stall_ms: int = 2_000
+    max_append_bytes: int = 1 << 20
+    """Of entries in one AppendEntries; one entry always fits."""
+    max_append_entries: int = 500
+    """Entries in one AppendEntries."""
+    max_inflight_bytes: int = 16 << 20
+    """Of entries that a follower was sent and has not acknowledged; one entry always fits."""
+    snapshot_chunk_bytes: int = 256 << 10
+    """Of a snapshot in one InstallSnapshot."""
+    catalog_entries: int = 1_000
+    """Applied entries of the controller's log between two snapshots of the catalog."""
     connection_requests: int = 64
     """Requests of one connection under way on a node; 1 is Kafka's way."""
 
@@ -229,6 +240,16 @@ class RunConfig:
             sync_stall_ms=self.sync_stall_ms,
             max_inflight_requests=self.connection_requests,
             profile=self.profile,
+        )
+
+    def log_limits(self) -> LogLimits:
+        """How much of a log the nodes send, and keep, at once."""
+        return LogLimits(
+            append_bytes=self.max_append_bytes,
+            append_entries=self.max_append_entries,
+            inflight_bytes=self.max_inflight_bytes,
+            chunk_bytes=self.snapshot_chunk_bytes,
+            controller_entries=self.catalog_entries,
         )
 
     @property

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ottla.broker.config import FlushPolicy
-from ottla.raft.quorum import majority
 from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Choices
 from ottla.sim.settings.ranges import AROUND_BYTES, FATES, LEAST_RECORD_BYTES, MAX_SPAN, MILLION
@@ -21,13 +20,20 @@ from ottla.sim.settings.settings import SETTINGS, RunConfig
 _ELECTIONS = (500, 500, 200, 1000)
 TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "nodes": (3, 3, 3, 5),
-    "replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1),
+    "replicas": (3, 3, 3, 3, 3, 5, 5, 2, 1),
     "partitions": (1, 1, 1, 2, 3),
-    "min_insync": (1, 1, 2),
+    "min_insync": (1, 1, 2, 1, 2, 3, 5),
     "max_message_bytes": (1_048_588, 1_048_588, 1_048_588, 150),
     "election_timeout_ms": _ELECTIONS,
     "replica_lag_ms": (10_000, 10_000, 1_000),
     "leader_queue_bytes": (32 << 20, 32 << 20, 2_000),
+    "max_producers": (1_000, 1_000, 1_000, 1_000, 1_000, 2),
+    "producer_expiry_ms": (86_400_000, 86_400_000, 86_400_000, 86_400_000, 86_400_000, 300),
+    "max_append_bytes": (1 << 20, 1 << 20, 300),
+    "max_append_entries": (500, 500, 2),
+    "max_inflight_bytes": (16 << 20, 16 << 20, 600),
+    "snapshot_chunk_bytes": (256 << 10, 256 << 10, 64),
+    "catalog_entries": (1_000, 3),
     "connection_requests": (64, 64, 1, 5),
     "rtt_us": (400, 400, 2_000, 20_000, 100_000),
     "jitter_us": (200, 200, 2_000, 20_000),
@@ -36,6 +42,7 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "sync_us": (300, 300, 0, 5_000, 30_000),
     "sync_jitter_us": (200, 200, 5_000),
     "turn_us": (20, 20, 200, 2_000),
+    "load_ms": (20_000, 2_000, 5_000, 1_000, 2_000, 5_000),
     "producers": (2, 1, 2, 3),
     "consumers": (1, 1, 2),
     "client_model": ("both", "both", "java", "librdkafka"),
@@ -62,7 +69,12 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
 """What each setting is drawn from; the first is the plain one. Probes are drawn always: every run
 must make progress in the end. Not drawn: arrivals at random, which go on when a run ends and then
 meet delivery timeouts; and what is told by who studies it: acks, idempotence, the flush policy, the
-size of the producer table, expiry, the first sequence, bandwidth, links."""
+first sequence, bandwidth, links. How many records there are goes with the length (`RECORDS`)."""
+RECORDS: Mapping[int, int] = {20_000: 360, 5_000: 120, 2_000: 60, 1_000: 40}
+"""By `load_ms`. Most runs are short, with more records and faults in a second: they buy several
+times the seeds. Some are long: elections, programs and time-outs take seconds."""
+_STRIKES = 4
+"""So many programs of the nemesis are drawn in a run, at the least."""
 
 _LEAST_LAG_MS = 50
 """Below it beats would have to come every few milliseconds to have a follower in sync."""
@@ -83,6 +95,7 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
             value = stream.pick(TABLE[name])
             if free(base, name):
                 drawn[name] = value
+    _fit_length(base, drawn)
     _fit_groups(base, drawn)
     _fit(base, drawn)
     _fit_fates(base, drawn)
@@ -98,17 +111,26 @@ def free(base: RunConfig, name: str) -> bool:
     return name not in base.said and getattr(base, name) == getattr(_PLAIN, name)
 
 
+def _fit_length(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """As many records as go with the length, and some faults within it."""
+    if "load_ms" in drawn and free(base, "records"):
+        drawn["records"] = RECORDS[int(drawn["load_ms"])]
+    if "fault_every_ms" in drawn:
+        most = int(drawn.get("load_ms", base.load_ms)) // _STRIKES
+        drawn["fault_every_ms"] = min(int(drawn["fault_every_ms"]), max(1, most))
+
+
 def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """No more replicas than nodes, and no more in sync than commit; no fewer replicas than must be
-    in sync. Drawn nodes are enough for any replicas that were told, or that must be in sync: more
+    """No more replicas than nodes, no more in sync than replicas, no fewer replicas than must be in
+    sync. Drawn nodes are enough for any replicas that were told, or that must be in sync: more
     than those come with nodes (`sim/settings/told.py`)."""
     if "replicas" in drawn:
         least = 1 if "min_insync" in drawn else base.min_insync
         nodes = int(drawn.get("nodes", base.nodes))
         drawn["replicas"] = min(max(int(drawn["replicas"]), least), nodes)
     if "min_insync" in drawn:
-        least = majority(int(drawn.get("replicas", base.replicas)))
-        drawn["min_insync"] = min(int(drawn["min_insync"]), least)
+        replicas = int(drawn.get("replicas", base.replicas))
+        drawn["min_insync"] = min(int(drawn["min_insync"]), replicas)
 
 
 def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:

@@ -89,6 +89,7 @@ class Life:
             jitter=world.choices.stream(f"election {self.node_id}"),
             make_core=core_without(world.mutants),
             make_partition=seen,
+            limits=world.config.log_limits(),
         )
 
     def replica(self, partition: int) -> ReplicaView | None:

@@ -1,8 +1,8 @@
 """Two pages that people wrote, held to the code: published bugs, and where each fault is.
 
 A command of the page about bugs must find what the page says it finds, and its pictures are what
-`ottla.report.explain` draws; with OTTLA_REWRITE=1 they are drawn anew, and so is what a seed says,
-as long as it shows its bug: where it does not any more, the page needs another seed. The page about
+`ottla.report.explain` draws; with OTTLA_REWRITE=1 they are drawn anew, and so is what a seed says.
+Where a seed shows its bug no longer, the page is given the first one that does. The page about
 faults must name every program of the nemesis, and none that there is not.
 """
 
@@ -97,13 +97,36 @@ def test_its_seed_shows_it_by_chance(told, shown):
     assert (seed, settings) == (same_seed, same_settings)
     words = shlex.split(settings)
     assert set(words[::2]) == {"--set"}
-    outcome = run(int(seed), config_of(None, words[1::2]))
-    says = f"{outcome.verdict.value}: {outcome.reason}"
-    assert shown in says.partition(" at event")[0]
-    if REWRITE:
-        PAGE.write_text(PAGE.read_text(encoding="utf-8").replace(line, says), encoding="utf-8")
+    config = config_of(None, words[1::2])
+    said = told_by(int(seed), config)
+    if REWRITE and not shows(said, shown):
+        tried = ((str(each), told_by(each, config)) for each in range(1_000))
+        rewrite_seed(told, *next(each for each in tried if shows(each[1], shown)))
+    elif REWRITE:
+        rewrite_seed(told, seed, said)
     else:
-        assert says == line
+        assert shows(said, shown)
+        assert said == line
+
+
+def told_by(seed, config):
+    """The line of `ottla sim run`."""
+    outcome = run(seed, config)
+    return f"{outcome.verdict.value}: {outcome.reason}"
+
+
+def shows(said, shown):
+    """Whether that line shows that bug."""
+    return shown in said.partition(" at event")[0]
+
+
+def rewrite_seed(told, seed, said):
+    """The page with that seed in place of the one that it told."""
+    before, settings, line, *_ = told
+    page = PAGE.read_text(encoding="utf-8").replace(line, said)
+    for verb in ("run --seed", "explain"):
+        page = page.replace(f"sim {verb} {before} {settings}", f"sim {verb} {seed} {settings}")
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def test_every_program_has_its_place_among_the_faults():

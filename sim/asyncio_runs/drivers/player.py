@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from ottla.broker.config import ClusterConfig
-from ottla.broker.controller.controller import Controller
 from ottla.broker.counters import Counters
 from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.broker.turn.replica import Replica
@@ -112,10 +111,11 @@ class Player:
             store=store,
             counters=Counters(),
             jitter=_Played(line.drawn),
+            limits=line.limits,
         )
         if line.topic is None:
             told = partial(_unheard, iter(line.unheard))
-            machine = Controller(line.cluster_id, line.replicas, self._config, unheard=told)
+            machine = factory.make_controller(line.cluster_id, line.replicas, told)
             replica = factory.controller(machine, line.replicas, line.now, store.append)
         else:
             opening = factory.begin(line.topic, line.group, line.replicas, line.now)

@@ -26,7 +26,7 @@ from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.controller import CONTROLLER_GROUP, Controller
 from ottla.broker.images import TopicImage
 from ottla.broker.node.inspection import ReplicaView
-from ottla.broker.node.replica_factory import Opening, ReplicaFactory, Writing
+from ottla.broker.node.replica_factory import LogLimits, Opening, ReplicaFactory, Writing
 from ottla.broker.turn.effects import Effects
 from ottla.broker.turn.machine import Machine
 from ottla.broker.turn.replica import Replica
@@ -57,6 +57,7 @@ class Line:
     hard_state: HardState | None
     """None: the group is new."""
     snapshot: Snapshot | None
+    limits: LogLimits
     drawn: list[int] = field(default_factory=list)
     """For election timeouts."""
     cluster_id: str = ""
@@ -279,6 +280,7 @@ class TapedFactory(ReplicaFactory):
             tuple((each.index, each.term) for each in self._store.scan(group)) if stored else (),
             stored.hard_state if stored else None,
             self._store.snapshot(group) if stored else None,
+            self.limits,
         )
 
     def _taped(self, line: Line, make: Callable[[], Replica]) -> Replica:

@@ -1,4 +1,5 @@
 """No false alarms: seeds without mutants, within the fault budget, of which none may fail.
+Some draw a small producer table or a short expiry: those may store a copy of what was forgotten.
 
 A seed that fails here is a bug of the broker or of the simulator: `ottla sim explain SEED` says
 which.
@@ -10,6 +11,9 @@ import pytest
 
 from ottla.sim.sweeps.sweep import sweep
 from ottla.sim.sweeps.sweep_folder import Plan
+
+_FORGOT = "stored again, the log had forgotten the producer"
+"""What weakens a run whose swarm has drawn that (decision 0012)."""
 
 
 @pytest.mark.parametrize(
@@ -24,6 +28,6 @@ def test_no_seed_raises_an_alarm(plan):
     wrong = [
         f"seed {each.seed}: {each.reason}"
         for each in sorted(sweep(plan, os.cpu_count() or 1))
-        if each.verdict != "ok"
+        if each.verdict != "ok" and _FORGOT not in each.reason
     ]
     assert not wrong, "\n".join(wrong)
