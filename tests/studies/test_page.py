@@ -121,7 +121,7 @@ def test_runs_that_came_to_no_end_are_said_first():
 
 def test_the_bill_says_what_is_not_on_it():
     text = page(made_up.findings(), {})
-    assert "Not in it are opening the engine, drawing this page, and what a process" in text
+    assert "Not counted are opening the engine, drawing this page, and work that a process" in text
 
 
 def test_who_made_a_stage_is_told_where_it_is_kept():

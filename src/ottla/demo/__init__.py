@@ -1,1 +1,1 @@
-"""The main job: real producers write through failing leaders, and every record is accounted for."""
+"""The main job: real producers write while leaders fail, and then every record is checked."""

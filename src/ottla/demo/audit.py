@@ -1,16 +1,16 @@
-"""The proof: pure functions over plain values, one per thing that must hold.
+"""The checks of the demo: pure functions over plain values, one for each property that must hold.
 
-Evidence comes from three sides that do not know of each other: what producers sent and were told
-(`Claims`), what a consumer read, and what lies in every replica's own store (`LogEntry`). Each
-check returns a `Verdict`: what was compared, how much of it, and every violation by name.
+The evidence has three independent sources: what producers sent and which answers they got
+(`Claims`), what a consumer read, and the log in every replica's own store (`LogEntry`). Each check
+returns a `Verdict`: what it compared, how much of it, and the violations.
 
 | check | holds when | source |
 |---|---|---|
-| nothing lost | every acknowledged value lies at its acknowledged offset | promise-K4 |
-| nothing twice | no value lies at two offsets | promise-R2 |
-| nothing out of order | each producer's values lie in the order of sending | promise-S4 |
-| | and so do its sequences, by the rules of `ottla study audit` | promise-S4 |
-| nothing unsent | every value was sent by somebody, and was not refused for good | promise-S4 |
+| nothing lost | every acknowledged value is at its acknowledged offset | promise-K4 |
+| nothing twice | no value is at two offsets | promise-R2 |
+| nothing out of order | each producer's values are in the order of sending | promise-S4 |
+| | and so are its sequences, by the rules of `ottla study audit` | promise-S4 |
+| nothing unsent | every value was sent, and was not refused for good | promise-S4 |
 | replicas agree | committed entries are the same on every replica, byte for byte | Raft, figure 3 |
 | consumer agrees | the consumer read what the log holds, offset by offset | promise-K3 |
 """
@@ -29,10 +29,10 @@ from ottla.sim.studies.audit.ledger import told
 from ottla.sim.studies.audit.sequences import Finding
 
 SHOWN = 20
-"""Violations that a verdict keeps for people; all are counted."""
+"""Violations that a verdict shows; it counts all of them."""
 
 Records = Mapping[Offset, bytes]
-"""What lies in one partition: value by offset."""
+"""The records of one partition: value by offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class Claims(NamedTuple):
 
     producer: str
     sent: Sequence[bytes]
-    """In the order in which they were sent."""
+    """Values in the order of sending."""
     acked: Sequence[Ack]
     refused: Sequence[bytes] = ()
-    """Values the broker refused for good."""
+    """Values that the broker refused for good."""
 
 
 class Verdict(NamedTuple):
@@ -61,19 +61,19 @@ class Verdict(NamedTuple):
 
     check: str
     compared: str
-    """What was looked at, with numbers."""
+    """What was compared, with numbers."""
     violations: int
     shown: Sequence[str] = ()
     """The first violations, in words."""
 
     @property
     def passed(self) -> bool:
-        """Whether it holds."""
+        """Whether the check found no violation."""
         return self.violations == 0
 
 
 def lost(log: Records, claims: Iterable[Claims]) -> list[Ack]:
-    """Acknowledged records that do not lie at their acknowledged offset."""
+    """Acknowledged records that are not at their acknowledged offset."""
     return [
         ack
         for claim in claims
@@ -83,13 +83,13 @@ def lost(log: Records, claims: Iterable[Claims]) -> list[Ack]:
 
 
 def unreadable(consumed: Iterable[tuple[Offset, bytes]], claims: Iterable[Claims]) -> list[Ack]:
-    """Acknowledged records that the consumer found nowhere: lost messages (promise-K4)."""
+    """Acknowledged records that the consumer did not find: lost messages (promise-K4)."""
     read = frozenset(value for _, value in consumed)
     return [ack for claim in claims for ack in claim.acked if ack.value not in read]
 
 
 def twice(log: Records) -> dict[bytes, list[Offset]]:
-    """Values that lie at more than one offset."""
+    """Values that are at more than one offset."""
     first: dict[bytes, Offset] = {}
     found: dict[bytes, list[Offset]] = {}
     for offset, value in log.items():
@@ -101,7 +101,8 @@ def twice(log: Records) -> dict[bytes, list[Offset]]:
 
 
 def disordered(log: Records, sent: Sequence[bytes]) -> list[tuple[Offset, bytes]]:
-    """Records of one producer that lie behind one it sent later. Repetitions are not its matter."""
+    """Records of one producer that come after a record that it sent later. A repetition alone does
+    not count; `twice` finds those."""
     position = {value: number for number, value in enumerate(sent)}
     latest = -1
     found = []
@@ -116,7 +117,7 @@ def disordered(log: Records, sent: Sequence[bytes]) -> list[tuple[Offset, bytes]
 
 
 def unsent(log: Records, claims: Iterable[Claims]) -> list[tuple[Offset, bytes]]:
-    """Records that nobody sent, or that were refused for good."""
+    """Records that no producer sent, or that were refused for good."""
     allowed: set[bytes] = set()
     for claim in claims:
         allowed.update(claim.sent)
@@ -125,7 +126,7 @@ def unsent(log: Records, claims: Iterable[Claims]) -> list[tuple[Offset, bytes]]
 
 
 def divergences(replicas: Mapping[NodeId, Sequence[LogEntry]]) -> list[str]:
-    """Where replicas of one partition hold different committed entries, or not as many."""
+    """Places where replicas of one partition have different committed entries, or not as many."""
     nodes = sorted(replicas)
     first = nodes[0]
     found = []
@@ -143,7 +144,7 @@ def divergences(replicas: Mapping[NodeId, Sequence[LogEntry]]) -> list[str]:
 
 
 def misread(log: Records, consumed: Sequence[tuple[Offset, bytes]]) -> list[str]:
-    """Where a consumer saw something else than the log holds, or saw it in another order."""
+    """Places where the consumer read something else than the log has, or in another order."""
     found = []
     seen: dict[Offset, bytes] = {}
     last = -1
@@ -169,7 +170,7 @@ def _named(records: Records, offset: Offset) -> str:
 
 
 class Evidence(NamedTuple):
-    """Everything about one partition."""
+    """All evidence about one partition."""
 
     partition: int
     claims: Sequence[Claims]
@@ -178,11 +179,11 @@ class Evidence(NamedTuple):
     replicas: Mapping[NodeId, Sequence[LogEntry]]
     consumed: Sequence[tuple[Offset, bytes]]
     findings: Sequence[Finding] = ()
-    """What `ottla study audit` would say of the sequences in the log."""
+    """What `ottla study audit` would find in the sequences of the log."""
 
 
 def verdict(check: str, compared: str, violations: Sequence[str]) -> Verdict:
-    """A verdict that shows the first violations."""
+    """A verdict with the first `SHOWN` violations."""
     return Verdict(check, compared, len(violations), tuple(violations[:SHOWN]))
 
 
@@ -194,10 +195,10 @@ def lost_messages(evidence: Sequence[Evidence]) -> list[tuple[int, Ack]]:
 
 
 def examine(evidence: Sequence[Evidence], *, idempotent: bool) -> list[Verdict]:
-    """All checks that hold for these producers.
+    """The verdicts of all checks that apply to these producers.
 
-    Plain producers promise neither order nor uniqueness, and their losses are another matter
-    (`losses`): for them only what is true of every log is checked.
+    Plain producers promise neither order nor uniqueness, and `losses` explains what they lost. For
+    them only those properties are checked that every log has.
     """
     verdicts = []
     if idempotent:

@@ -1,8 +1,8 @@
 """Gathers the evidence: every replica's own log from its store, and what a consumer reads.
 
-The stores are read on the cluster's loop, which takes references only; what lies in the entries is
-looked at elsewhere, because the cluster must not miss its heartbeats meanwhile. The consumer is
-confluent-kafka's, with the check of CRCs switched on.
+The stores are read on the cluster's loop, which only collects references. The entries are decoded
+elsewhere, so that the cluster does not miss its heartbeats. The consumer is confluent-kafka's, with
+the check of CRCs switched on.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ READ_BYTES = 4 << 20
 SETTLE_SECONDS = 10.0
 CONSUME_SECONDS = 30.0
 ASK_AGAIN = 0.1
-"""Seconds between two questions for a high watermark."""
+"""Seconds between two requests for a high watermark."""
 
 
 class Stored(NamedTuple):
-    """One partition as its stores have it: committed entries by node."""
+    """One partition as read from the stores: committed entries by node."""
 
     leader: NodeId
     entries: dict[NodeId, list[Entry]]
 
 
 class Logs:
-    """What lies in the stores: per partition, entries by node and the leader's records."""
+    """The logs in the stores: per partition, the entries by node and the leader's records."""
 
     def __init__(self, stored: Iterable[Stored]) -> None:
         self.replicas: list[dict[NodeId, list[LogEntry]]] = []
@@ -50,7 +50,7 @@ class Logs:
         self.findings: list[list[Finding]] = []
         """What is wrong with the sequences in the leader's log."""
         self.batches = 0
-        """Batches stored, over all partitions."""
+        """Stored batches, of all partitions together."""
         for each in stored:
             self.replicas.append(
                 {node: list(map(_as_value, found)) for node, found in each.entries.items()}
@@ -67,9 +67,9 @@ class Logs:
 
 
 async def settled(cluster: AsyncCluster) -> None:
-    """Wait until every replica has applied all there is; goes on regardless after 10 s.
+    """Wait until every replica has applied its whole log, for at most 10 s.
 
-    What then still differs is for the audit to find.
+    The audit finds what still differs then.
     """
     for _ in range(round(SETTLE_SECONDS / 0.02)):
         seen = cluster.describe().topics[TOPIC]
@@ -85,7 +85,7 @@ async def settled(cluster: AsyncCluster) -> None:
 async def read_stores(cluster: AsyncCluster) -> list[Stored]:
     """Read every replica's committed entries back from its node's store.
 
-    To be looked into elsewhere (`Logs`): decoding here would keep the cluster from its heartbeats.
+    `Logs` decodes them elsewhere: decoding here would delay the cluster's heartbeats.
     """
     await settled(cluster)
     found = []
@@ -121,14 +121,14 @@ def _batches(entries: Iterable[Entry]) -> Iterator[RecordBatch]:
 
 
 def _as_seen(batch: RecordBatch) -> Seen:
-    """A batch as the audit of sequences takes it."""
+    """A batch in the form that the audit of sequences takes."""
     place = (batch.base_offset, batch.last_offset)
     who = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
     return Seen(*place, *who, batch.record_count, batch.leader_epoch)
 
 
 def dropped_records(events: Iterable[ClusterEvent]) -> list[Dropped]:
-    """Every record that a truncation took out of some replica's log."""
+    """Every record that a truncation removed from a replica's log."""
     return [
         Dropped(
             event.at,
@@ -155,7 +155,7 @@ def dropped_records(events: Iterable[ClusterEvent]) -> list[Dropped]:
 def consume(bootstrap: str) -> list[list[tuple[Offset, bytes]]]:
     """Read every partition from its start to its high watermark, with confluent-kafka.
 
-    Nothing of a partition whose high watermark cannot be learned: the audit will miss it.
+    A partition whose high watermark cannot be learned stays empty; then the audit fails.
     """
     from confluent_kafka import Consumer, TopicPartition
 
@@ -178,8 +178,8 @@ def consume(bootstrap: str) -> list[list[tuple[Offset, bytes]]]:
 
 
 def high_watermark(consumer: Any, place: Any, seconds: float = CONSUME_SECONDS) -> Offset:
-    """The end of a `TopicPartition` for readers, asked again while it has no leader or a new one:
-    elections are held whenever a machine is busy. 0 when `seconds` are over."""
+    """The high watermark of a `TopicPartition`; 0 if it is not known after `seconds`. The request
+    is repeated while the partition has no leader or a new one, which happens on a busy machine."""
     from confluent_kafka import KafkaException
 
     deadline = time.monotonic() + seconds
@@ -187,7 +187,7 @@ def high_watermark(consumer: Any, place: Any, seconds: float = CONSUME_SECONDS) 
         try:
             _, high = consumer.get_watermark_offsets(place, timeout=10)
         except KafkaException:
-            time.sleep(ASK_AGAIN)  # refused at once while nobody leads, and nothing says when
+            time.sleep(ASK_AGAIN)  # without a leader, a request is refused at once
         else:
             return cast(int, high)
     return 0
@@ -206,7 +206,7 @@ def _read_until(consumer: Any, ends: list[Offset]) -> list[list[tuple[Offset, by
 
 
 def _refused(work: Work, ledger: Ledger, partition: int) -> list[bytes]:
-    """What the broker refused for good: only the raw producer earns that."""
+    """Values that the broker refused for good; only the raw producer has any."""
     if ledger is not work.probe:
         return []
     sent = frozenset(ledger.sent[partition])
@@ -214,7 +214,7 @@ def _refused(work: Work, ledger: Ledger, partition: int) -> list[bytes]:
 
 
 def evidence(work: Work, logs: Logs, consumed: list[list[tuple[Offset, bytes]]]) -> list[Evidence]:
-    """Everything about every partition, ready for the audit."""
+    """The evidence about every partition, for the audit."""
     return [
         Evidence(
             partition,

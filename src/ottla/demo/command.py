@@ -1,8 +1,7 @@
-"""The command `ottla demo`: its options, and what can be wrong with them, or missing, before it
-begins.
+"""The command `ottla demo`: its options, and the checks before it begins.
 
-Ctrl-C ends it with status 130, one line, and nothing kept: the cluster is stopped, and then the
-process leaves without waiting for the clients' threads, which would wait for their answers.
+Ctrl-C ends it with status 130 and one line; nothing is kept. The cluster is stopped. The process
+does not wait for the clients' threads, because these would wait for their answers.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
     from ottla.demo.settings import DemoSettings
 
 CLIENTS = {"confluent_kafka": "confluent-kafka", "aiokafka": "aiokafka"}
-"""Packages that the demo drives, by the name under which each is imported."""
+"""The packages of the clients, by the name under which each is imported."""
 INTERRUPTED = 128 + signal.SIGINT
 MOST_RECORDS = 100_000_000
-"""Each has a place in the ledger that the audit reads."""
+"""Each record takes memory in the ledger that the audit reads."""
 
 
 class Acks(StrEnum):
@@ -44,10 +43,10 @@ def demo(
     *,
     acks: Annotated[Acks, typer.Option(help="What producers wait for.")] = Acks.ALL,
     records: Annotated[
-        int, typer.Option(min=300, max=MOST_RECORDS, help="Records to write, at least.")
+        int, typer.Option(min=300, max=MOST_RECORDS, help="Write at least this many records.")
     ] = 120_000,
     seconds: Annotated[
-        float, typer.Option(min=0.5, max=600, help="Time over which writing is spread.")
+        float, typer.Option(min=0.5, max=600, help="Spread the writing over this time.")
     ] = 15.0,
     seed: Annotated[
         int,
@@ -57,7 +56,7 @@ def demo(
     ] = 1,
     profile: Annotated[
         str,
-        typer.Option(help="Whose rules idempotent producers meet: a profile, such as reference."),
+        typer.Option(help="Which broker's rules apply to idempotent producers."),
     ] = "reference-strict",
     out: Annotated[Path, folder_option("Folder for the report.", "PATH")] = Path("out"),
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
@@ -90,7 +89,7 @@ def _check_clients() -> None:
 
 
 def _check_report(seconds: float, out: Path) -> None:
-    """What would be noticed only when half a minute has passed."""
+    """Check where the report goes, now and not after half a minute."""
     import tempfile
 
     if math.isnan(seconds):
@@ -113,7 +112,7 @@ def _run(settings: DemoSettings) -> Outcome:
 
 
 def _leave() -> NoReturn:
-    with suppress(OSError):  # who reads it may have been interrupted as well
+    with suppress(OSError):  # the reader may have been interrupted, too
         sys.stderr.write("ottla: interrupted; nothing is kept\n")
         sys.stderr.flush()
         sys.stdout.flush()

@@ -1,9 +1,8 @@
-"""What a run shows on the terminal: progress while it runs, each fault as it is over, the table.
+"""The terminal output of a run: progress while it runs, each fault when it is over, the table.
 
-On anything but a terminal the moving part is left out, so that a log of a run reads well: there a
-line on standard error says every few seconds what goes on, as it does on a terminal of each step
-that has no bars.
-The text of a figure or a check is made elsewhere; here it only gets its place and its colour.
+On a terminal, bars move while producers write. Elsewhere, and for steps without bars, a line on
+standard error says every few seconds what goes on, so that a log of a run reads well. Other modules
+make the text of figures and checks; this one gives it its place and its colour.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ BAR_WIDTH = 32
 
 
 class Console:
-    """All output of a run."""
+    """Prints the output of a run."""
 
     def __init__(self, settings: DemoSettings):
         self._settings = settings
@@ -40,12 +39,12 @@ class Console:
         self._line = Line()
 
     def beating(self) -> Line:
-        """A context in which no step goes on without a word; the first one is the start."""
+        """A context in which a line of progress is updated; the first step is the start."""
         self._line.doing("starting three nodes")
         return self._line
 
     def begin(self, stage: Stage) -> None:
-        """The cluster is up."""
+        """Print the head of a run: the cluster is up."""
         self._line.clear()
         kind = "idempotent" if self._settings.idempotent else "plain"
         self._terminal.print(
@@ -58,8 +57,8 @@ class Console:
             self._live.start()
 
     def _may_move(self) -> bool:
-        """Whether lines may be written over. FORCE_COLOR makes a pipe a terminal for rich: colours
-        are then wanted, and the log of a run is a log all the same."""
+        """Whether lines may be overwritten. FORCE_COLOR makes rich take a pipe for a terminal: then
+        it prints colours, but a log must not have overwritten lines."""
         terminal = self._terminal
         return terminal.is_terminal and not terminal.is_dumb_terminal and terminal.file.isatty()
 
@@ -76,24 +75,24 @@ class Console:
             self._live.update(self._picture(stage, work, steps))
 
     def finished(self, stage: Stage, work: Work, steps: int) -> None:
-        """Writing is over."""
+        """Show the last progress: writing is over."""
         self.progress(stage, work, steps)
         self.close()
 
     def close(self) -> None:
-        """Take the moving part away, if it is still there: the terminal gets its cursor back."""
+        """Remove the bars, if there are any; the terminal gets its cursor back."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def say(self, text: str) -> None:
-        """What happens next, as a line that stays."""
+        """Print the next step, as a line that stays."""
         self._line.clear()
         self._terminal.print(f"  [dim]{text}[/]")
         self.doing(text)
 
     def doing(self, text: str) -> None:
-        """What happens next, for as long as it does."""
+        """Show the next step while it lasts."""
         self._line.doing(text)
 
     def _picture(self, stage: Stage, work: Work, steps: int) -> RenderableType:
@@ -117,11 +116,12 @@ class Console:
         return Group(Text(), grid)
 
     def _wanted(self, acked: int) -> str:
-        """Producers write on while there are faults to come, so it may be many more."""
+        """Acknowledged records, and the number that was asked for. There may be many more, because
+        producers go on while faults do."""
         return f"{acked:,} of at least {self._settings.records:,}"
 
     def end(self, result: Result, report: Path) -> None:
-        """The table, the checks, and where the report lies."""
+        """Print the table, the checks, and the path of the report."""
         self._line.clear()
         terminal = self._terminal
         terminal.print()

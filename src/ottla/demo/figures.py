@@ -1,8 +1,7 @@
-"""Turns what a run left behind into the table and into verdicts about the run itself. Pure.
+"""Makes the table of a run, and the verdicts about the run itself, from its results. Pure.
 
-A column names its source, because numbers of one table that were counted by different parties must
-say so. `earned` is the rule that no column may stand at 0: a run in which nothing was parked has
-proven nothing about parking.
+Each column names its source, because different programs counted the numbers of one table. No column
+may be 0 (`earned`): a run in which no request was parked proves nothing about parking.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def figures_of_losses(
 def about_the_run(
     settings: DemoSettings, ledgers: Sequence[Ledger], leader_faults: int, trouble: Sequence[str]
 ) -> list[Verdict]:
-    """Was the run what it should be: enough records, enough faults, no client in trouble?"""
+    """Whether the run was as planned: enough records, enough faults, no error of a client."""
     sent = sum(each.sent_count for each in ledgers)
     refused = sum(len(each.failed) for each in ledgers if each.producer == PROBE)
     meant = f", {refused:,} of them to be refused" if refused else ""
@@ -104,13 +103,13 @@ def _clients(settings: DemoSettings, ledgers: Sequence[Ledger]) -> Verdict:
 
 
 def earned(figures: Sequence[Figure]) -> Verdict:
-    """Every column of the table stands for something that happened."""
+    """The verdict that no column of the table is 0."""
     names = [figure.name for figure in figures if figure.value <= 0]
     return verdict("Every figure is earned", f"{len(figures)} figures above 0", names)
 
 
 def about_losses(losses: Sequence[Loss]) -> list[Verdict]:
-    """acks=1 and acks=0 must lose something here, and nothing without an explanation."""
+    """Verdicts for acks=1 and acks=0: the run must lose records, and must explain each loss."""
     unexplained = [
         f"partition {each.partition}: {place_of(each.ack.value)}, offset {each.ack.offset}"
         for each in losses

@@ -1,7 +1,7 @@
-"""`Ledger`: what one producer sent, and what it was told about it.
+"""`Ledger`: the records that one producer sent, and the answers that it got.
 
-Values are unique and name their place: producer, partition, number. Lists only grow and each is
-written by one thread, so others may count them while they do.
+Values are unique and name their place: producer, partition, number. Lists only grow, and one thread
+writes each of them, so that other threads may count them meanwhile.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ VALUE_BYTES = 100
 
 
 class Ack(NamedTuple):
-    """A record that the client was told is stored; `offset` is None with acks=0."""
+    """A record that the client reported as stored; `offset` is None with acks=0."""
 
     value: bytes
     offset: Offset | None
 
 
 class Failure(NamedTuple):
-    """A record that the client was told is not, or may not be, stored."""
+    """A record that the client reported as not stored, or as uncertain."""
 
     value: bytes
     reason: str
 
 
 def make_value(producer: str, partition: int, number: int) -> bytes:
-    """A value nobody else sends, of a fixed size."""
+    """A unique value of a fixed size."""
     return b"%s/%d/%d " % (producer.encode(), partition, number) + b"." * (
         VALUE_BYTES - len(producer) - len(str(number)) - 4
     )
 
 
 def place_of(value: bytes) -> str:
-    """`producer/partition/number` of a value, for people to read."""
+    """`producer/partition/number` of a value, as a text for people."""
     return value.split(b" ", 1)[0].decode(errors="replace")
 
 
@@ -45,12 +45,12 @@ class Ledger:
     def __init__(self, producer: str, partitions: int):
         self.producer = producer
         self.sent: list[list[bytes]] = [[] for _ in range(partitions)]
-        """In the order in which they were sent."""
+        """Values in the order of sending."""
         self.acked: list[list[Ack]] = [[] for _ in range(partitions)]
-        """In the order in which the client learned of them."""
+        """Acknowledgements in the order in which the client reported them."""
         self.failed: list[Failure] = []
         self.problems: list[str] = []
-        """Errors of the client itself: a fatal one, or records it never answered for."""
+        """Errors of the client itself: a fatal one, or records that it never reported on."""
 
     def next_value(self, partition: int) -> bytes:
         """Make the next value and note it as sent."""
@@ -71,5 +71,5 @@ class Ledger:
 
     @property
     def open_counts(self) -> list[int]:
-        """Records sent and not acknowledged, `[partitions]`."""
+        """Records sent and not acknowledged, one number for each partition."""
         return [len(sent) - len(acked) for sent, acked in zip(self.sent, self.acked, strict=True)]

@@ -1,9 +1,10 @@
 """Explains lost records: which leader acknowledged each, and whose log replaced it. Pure.
 
-A record is lost when its producer was told success and no consumer can read it (promise-K4). With
-acks=1 or acks=0 the leader alone stands behind the answer. An explanation is found, not inferred:
-the deposed leader's truncation names the entry it dropped, with its bytes, so the record itself is
-recognised in it, with the term that wrote it and the term whose leader's log replaced it.
+A record is lost if its producer got a success and no consumer can read it (promise-K4). With acks=1
+or acks=0, only the leader has stored the record when it answers. Explanations are found, not
+guessed: when a deposed leader truncates its log, the event has the dropped entries with their
+bytes. So the lost record itself is recognised there, with the term of the leader that appended it
+and the term of the leader whose log replaced it.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from ottla.raft.types import LogIndex, Micros, NodeId, Term
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A record that a truncation took out of one node's log."""
+    """A record that a truncation removed from one node's log."""
 
     at: Micros
     partition: int
     node: NodeId
-    """Whose log lost it."""
+    """The node whose log lost it."""
     value: bytes
     offset: Offset
     index: LogIndex
     term: Term
-    """Of the leader that had appended it."""
+    """Term of the leader that had appended it."""
     new_leader: NodeId
     new_term: Term
-    """Whose log replaced it."""
+    """The leader whose log replaced it."""
 
 
 class Loss(NamedTuple):
@@ -44,7 +45,7 @@ class Loss(NamedTuple):
 
     @property
     def explained(self) -> bool:
-        """Whether it is known what became of it."""
+        """Whether a truncation explains the loss."""
         return self.dropped is not None
 
 
@@ -65,7 +66,7 @@ class LossGroup(NamedTuple):
 def explain(lost: Iterable[tuple[int, Ack]], dropped: Iterable[Dropped]) -> list[Loss]:
     """Find each lost record among the dropped ones: same partition, value, and acknowledged offset.
 
-    With acks=0 no offset was told, and the value alone decides.
+    With acks=0 no offset was acknowledged, and only the value is compared.
     """
     by_place: dict[tuple[int, bytes], list[Dropped]] = {}
     for each in dropped:

@@ -1,17 +1,17 @@
-"""What goes wrong in a run, as a table of faults and a plan of steps.
+"""The faults of a run: a table of them, and a plan of steps.
 
-| fault | what happens | what it earns |
+| fault | what happens | what the run shows |
 |---|---|---|
 | kill | signal 9 to the leader; it comes back on its disk | failovers, retries |
 | isolate | the leader is cut off from its peers, not from clients | failovers, step-downs |
-| pause | the leader is stopped (SIGSTOP) and goes on later, unaware | failovers, step-downs |
+| pause | the leader is stopped (SIGSTOP) and later continued | failovers, step-downs |
 | park | followers stop, connections are cut after the append | duplicates parked |
-| answer | the same, but the batch is committed before clients are back | duplicates answered |
+| answer | the same, but the batch is committed before clients reconnect | duplicates answered |
 | gap | a raw idempotent producer leaves out sequence numbers | gaps refused |
 | lose | clients write to a leader that is cut off; it comes back deposed | lost records |
 
-Each step begins in a healthy cluster: every replica in sync, every partition acknowledging again,
-each led by its preferred node. Which partition is hit when follows from the seed.
+Each step begins in a healthy cluster: every replica is in sync, every partition acknowledges, and
+each is led by its preferred node. The seed decides the order of faults and their partitions.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from ottla.demo.stage import Deed, Stage
 from ottla.demo.work import Work
 
 PATIENCE = 15.0
-"""Seconds until something that must happen is called missing."""
+"""Seconds to wait for something that must happen."""
 HOLD_STOPPED = 0.3
-"""Followers are stopped for less than an election timeout, so that the leader stays."""
+"""Seconds for which followers stop: less than an election timeout, so that the leader stays."""
 LOSE_WINDOW = 0.25
 DOWN_LONGER = 0.3
-"""How long a deposed leader stays away after its successor was elected."""
+"""Seconds for which a deposed leader stays away after its successor was elected."""
 TRIES = 8
 
 
 class MissingError(Exception):
-    """Something that must happen did not; the text says what."""
+    """Something that must happen did not happen; the text says what."""
 
 
 class Scene(NamedTuple):
-    """What a fault works on."""
+    """The cluster, the producers and the partition that a fault works on."""
 
     stage: Stage
     work: Work
@@ -57,7 +57,8 @@ class Scene(NamedTuple):
 
 
 async def until(condition: Callable[[], bool], what: str) -> None:
-    """Look every 5 ms until it holds. Raises `MissingError` after `PATIENCE` seconds."""
+    """Check the condition every 5 ms until it holds. Raises `MissingError` after `PATIENCE`
+    seconds."""
     for _ in range(round(PATIENCE / 0.005)):
         if condition():
             return
@@ -96,7 +97,7 @@ async def pause(scene: Scene) -> tuple[int, str]:
 
 
 async def _deposed(scene: Scene, old: int) -> None:
-    """Wait until nobody is led by `old`, and a little longer."""
+    """Wait until no partition is led by `old`, and a little longer."""
 
     def deposed() -> bool:
         partitions = scene.cluster.describe().topics[TOPIC]
@@ -110,13 +111,13 @@ async def _deposed(scene: Scene, old: int) -> None:
 
 
 async def park(scene: Scene) -> tuple[int, str]:
-    """Cut connections while a batch is appended and cannot be committed; resume after the retry."""
+    """Cut connections while a batch is appended but cannot commit; go on after the retry."""
     counters = scene.cluster.counters
     return await _cut_after_append(scene, "park", lambda: counters.duplicates_parked, HOLD_STOPPED)
 
 
 async def answer(scene: Scene) -> tuple[int, str]:
-    """Cut connections after the append and let the batch be committed before the retry comes."""
+    """Cut connections after the append, and let the batch commit before the retry comes."""
     counters = scene.cluster.counters
     return await _cut_after_append(scene, "answer", lambda: counters.duplicates_answered, 0.0)
 
@@ -161,7 +162,7 @@ async def _appended(scene: Scene, leader: int) -> None:
 
 
 async def gap(scene: Scene) -> tuple[int, str]:
-    """A producer that leaves out sequence numbers must be refused."""
+    """Leave out sequence numbers; the broker must refuse the batch."""
     await skip_a_sequence(scene.cluster, scene.partition, scene.work.probe)
     return 0, "gap: a raw producer skips a sequence"
 
@@ -169,15 +170,15 @@ async def gap(scene: Scene) -> tuple[int, str]:
 async def lose(scene: Scene) -> tuple[int, str]:
     """Let clients write to a leader that is cut off; then let its successor's log replace its own.
 
-    The writers rest between the two, and the leadership is handed back before they go on: with
-    acks=0 a client cannot be told that the leader has moved (promise-P2).
+    In between, the writers rest, and the leadership is handed back before they go on. With acks=0 a
+    client gets no answer that could say that the leader has moved (promise-P2).
     """
     cluster, work = scene.cluster, scene.work
     old = await cluster.leader(TOPIC, scene.partition)
     cluster.isolate(old)
     await asyncio.sleep(LOSE_WINDOW)
     work.hold()
-    # Before it steps down by itself: what reaches it later is refused, which acks=0 never hears.
+    # Before it steps down by itself. It would refuse later records, and acks=0 gets no answer.
     await until(work.idle, "the writers to rest")
     await _deposed(scene, old)
     cluster.heal(old)
@@ -208,7 +209,7 @@ class Step(NamedTuple):
 
 
 def plan(settings: DemoSettings) -> list[Step]:
-    """The steps of a run: every kind of leader fault in turn, the others in between."""
+    """The steps of a run: every kind of leader fault in turn, with the other faults in between."""
     chance = random.Random(settings.seed)
     if settings.acks != "all":
         return [Step("lose", number % PARTITIONS) for number in range(settings.leader_faults)]
@@ -227,12 +228,13 @@ def plan(settings: DemoSettings) -> list[Step]:
 
 
 async def healthy(scene: Scene) -> None:
-    """Every replica holds all that is committed, every partition has its preferred leader, and
-    every writer is acknowledged there.
+    """Wait until the cluster is healthy: every replica has everything committed, every partition
+    has its preferred leader, and every writer is acknowledged there.
 
-    Writers are acknowledged first by who leads in between: librdkafka, told of another leader and
-    of the old one again before it has left it, stays with the wrong node for good (librdkafka
-    #5593). A stop of 45 s in a demo on a slow machine was that.
+    Before the leadership is handed back, every writer must be acknowledged by the present leader.
+    If librdkafka hears of another leader, and then of the old one again before it has reconnected,
+    it stays with the wrong node for good (librdkafka #5593). On a slow machine, that once stopped a
+    demo for 45 s.
     """
     await _all_caught_up(scene)
     await recovered(scene)
@@ -248,7 +250,7 @@ async def _all_caught_up(scene: Scene) -> None:
 
 
 async def _hand_back(scene: Scene) -> None:
-    """Have every partition led by its preferred node."""
+    """Transfer every partition to its preferred node."""
     cluster = scene.cluster
     for partition, image in enumerate(cluster.describe().topics[TOPIC]):
         if await cluster.leader(TOPIC, partition) != image.replicas[0]:
@@ -268,7 +270,7 @@ def _caught_up(partition: PartitionDescription) -> bool:
 
 
 async def recovered(scene: Scene) -> None:
-    """Every writer is acknowledged on every partition again."""
+    """Wait until every writer is acknowledged on every partition again."""
     work = scene.work
     before = work.acked()
 
@@ -282,7 +284,7 @@ async def recovered(scene: Scene) -> None:
 
 
 def _those(scene: Scene, waiting: list[tuple[str, int]]) -> str:
-    """Producers that wait for an acknowledgement, each with who leads there."""
+    """Producers that wait for an acknowledgement, each with the leader of its partition."""
     partitions = scene.cluster.describe().topics[TOPIC]
     return ", ".join(
         f"not {producer} on partition {partition}, which node {partitions[partition].leader} "
@@ -292,7 +294,7 @@ def _those(scene: Scene, waiting: list[tuple[str, int]]) -> str:
 
 
 async def carry_out(stage: Stage, work: Work, steps: list[Step]) -> None:
-    """Do one step after the other; notes each in `stage.deeds`. Raises `MissingError`."""
+    """Do one step after the other, and note each in `stage.deeds`. Raises `MissingError`."""
     for step in steps:
         scene = Scene(stage, work, step.partition)
         stage.now_doing = "healthy"

@@ -1,8 +1,8 @@
 """`Pace`: when a producer may write its next record, and when it has written enough.
 
-Writing is spread evenly over the planned time, goes on as long as faults do, and is then completed
-as fast as the client can. `hold` makes the writers of all ledgers pause with nothing under way,
-which is what lets a leader change and change back without a client that could not be told.
+Writing is spread evenly over the planned time, and goes on as long as faults do. After that, the
+rest is written as fast as the client can. `hold` makes a writer rest with no record in flight. Then
+a leader may change, and change back, and no acks=0 client writes to the wrong node.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 
 
 class Pace:
-    """One writer's share of the work. `due` is asked by the writer, the rest by the nemesis."""
+    """The pace of one writer. It calls `due`, `finished` and `held`; the nemesis calls the rest."""
 
     def __init__(self, records: int, seconds: float):
         self._records = records
@@ -23,10 +23,10 @@ class Pace:
         self._go = threading.Event()
         self._go.set()
         self.idle = threading.Event()
-        """Set by the writer while it is held and has nothing under way."""
+        """Set by the writer while it is held and has no record in flight."""
 
     def start(self) -> None:
-        """The time begins now."""
+        """Begin to count the time."""
         self._started = time.monotonic()
 
     def due(self) -> int:
@@ -36,7 +36,7 @@ class Pace:
         return int((time.monotonic() - self._started) * self._rate)
 
     def finished(self, sent: int) -> bool:
-        """Whether nothing more is to be sent."""
+        """Whether the writer has sent enough."""
         return self._faults_over.is_set() and sent >= self._records
 
     def faults_over(self) -> None:
@@ -50,13 +50,13 @@ class Pace:
         return not self._go.is_set()
 
     def hold(self) -> None:
-        """Let the writer stop sending; it sets `idle` when all it sent is answered."""
+        """Make the writer rest; it sets `idle` when everything that it sent is answered."""
         self._held_since = time.monotonic()
         self.idle.clear()
         self._go.clear()
 
     def release(self) -> None:
-        """Let it go on; what it missed it does not catch up with in one burst."""
+        """Let the writer go on, without a burst for the time in which it rested."""
         if self.held:
             self._started += time.monotonic() - self._held_since
             self._go.set()

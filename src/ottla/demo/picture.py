@@ -1,12 +1,13 @@
 """The timeline as inline SVG: who led each partition, acknowledgements, high watermarks, faults.
 
-One panel per partition, one time axis for all. Colours come from the page's CSS classes, so that
-the picture follows dark mode and print; what a mark means is also in its hover title.
+There is one panel per partition, and one time axis for all. Colours come from the page's CSS
+classes, so that the picture follows dark mode and print. The title of a mark, which appears when
+the pointer is over it, says what it means.
 
     badges      one numbered circle per fault, with a line through all panels
-    band        leaders, coloured by node, with their term; hatched: nobody led
+    band        leaders, coloured by node, with their term; hatched: no leader
     area        records acknowledged per second; a burst that would flatten all others is cut at
-                the top of the scale, and its figure stands there
+                the top of the scale, with its number
     line        high watermark
     crosses     acknowledged records that are lost
 """
@@ -32,7 +33,7 @@ AXIS = 34
 BUCKET: Micros = 250_000
 MIN_LABEL_WIDTH = 30
 BURST = 2
-"""From so many times the usual rate on, what is acknowledged is a burst."""
+"""Acknowledgements at this many times the usual rate, or more, are a burst."""
 
 
 class Picture:
@@ -49,12 +50,12 @@ class Picture:
         self.top_mark = _round_up(max(marks))
 
     def x(self, at: Micros) -> float:
-        """Horizontal place of a point of time."""
+        """The horizontal place of a time."""
         share = min(max((at - self.start) / self.span, 0), 1)
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
     def seconds(self, at: Micros) -> float:
-        """Seconds since the run began; what was so before is so from its beginning on."""
+        """Seconds since the run began; 0 for an earlier time."""
         return max(at - self.start, 0) / 1e6
 
     def draw(self) -> str:
@@ -155,7 +156,7 @@ class Picture:
         return f'<polygon class="acks" points="{" ".join(points)}"><title>{title}</title></polygon>'
 
     def _bursts(self, partition: int, plot: float) -> Iterable[str]:
-        """The figure of each bucket that is higher than the scale."""
+        """The number of each bucket that is higher than the scale."""
         for number, rate in enumerate(self.rates[partition]):
             if rate > self.top_rate:
                 x = min(self.x(self.start + number * BUCKET), WIDTH - RIGHT - 4)
@@ -203,8 +204,8 @@ def _rates(result: Result, partition: int) -> Sequence[float]:
 
 
 def _usual_most(rates: Sequence[float]) -> float:
-    """The highest of these rates, but for bursts: what lies above `BURST` times the rate that nine
-    of ten stay below. A last flush acknowledges in a moment what was sent in seconds."""
+    """The highest of these rates, without bursts. A burst is above `BURST` times the 90th
+    percentile: a last flush acknowledges in a moment what was sent in seconds."""
     some = sorted(rate for rate in rates if rate)
     if not some:
         return 1.0
@@ -213,7 +214,7 @@ def _usual_most(rates: Sequence[float]) -> float:
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 4, 5 or 8 times a power of ten: half of it is a round number too."""
+    """Round up to 1, 2, 4, 5 or 8 times a power of ten, so that half of it is round, too."""
     scale = 1.0
     while scale * 10 <= value:
         scale *= 10

@@ -18,8 +18,8 @@ RETRY_SECONDS = 0.1
 async def skip_a_sequence(cluster: AsyncCluster, partition: int, ledger: Ledger) -> None:
     """Write one record, leave out `SKIPPED` sequence numbers, write another.
 
-    The first must be stored; the second must be refused with OUT_OF_ORDER_SEQUENCE_NUMBER and is
-    noted as failed. Anything else is a problem in the ledger.
+    The first must be stored. The second must be refused with OUT_OF_ORDER_SEQUENCE_NUMBER, and is
+    noted as failed. Any other answer is noted as a problem in the ledger.
     """
     producer = await _identity(cluster, partition)
     value = ledger.next_value(partition)
@@ -48,7 +48,7 @@ async def _identity(cluster: AsyncCluster, partition: int) -> Producer:
 async def _produce(
     cluster: AsyncCluster, partition: int, value: bytes, producer: Producer
 ) -> Produced:
-    """Send one record to the leader; as every client does, again when it has just moved."""
+    """Send one record to the leader; if the leader has just moved, try again, as clients do."""
     answer = None
     for _ in range(TRIES):
         client = await Client.connect(*cluster.addresses[await cluster.leader(TOPIC, partition)])

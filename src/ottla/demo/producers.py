@@ -1,12 +1,12 @@
 """The two real producers of the demo, each in a thread of its own, each with its ledger.
 
-| producer | with acks=all | else |
+| producer | with acks=all | with acks=1 or 0 |
 |---|---|---|
 | `confluent` | confluent-kafka: idempotent, 5 requests in flight | plain |
 | `aiokafka` | aiokafka: idempotent, one request per partition in flight | plain |
 
-Settings differ from the clients' defaults only in how long they wait before they try again, so that
-a run of seconds sees many failovers. Nothing is retried here: what the clients do is the point.
+Settings differ from the clients' defaults only in the time before a retry, so that a run of seconds
+sees many failovers. This module retries nothing: the demo shows what the clients themselves do.
 """
 
 from __future__ import annotations
@@ -29,26 +29,25 @@ LAST_LINES = 5
 
 
 class LastWords(logging.Handler):
-    """The last lines a client logged, for whoever must find out why it is stuck; shown to nobody
-    while all is well."""
+    """Keeps the last lines that a client logged. They are shown only if the client is stuck."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lines: deque[str] = deque(maxlen=LAST_LINES)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep it."""
+        """Keep the line."""
         self.lines.append(record.getMessage())
 
     def logger(self) -> logging.Logger:
-        """One that says nothing to the terminal; whoever asks last has it."""
+        """The client's logger, which prints nothing; this handler replaces earlier ones."""
         logger = logging.getLogger("ottla.demo.clients")
         logger.handlers, logger.propagate = [self], False
         return logger
 
 
 def unanswered(ledger: Ledger, left: int) -> str:
-    """What to say of records that nobody answered for, and where they lie."""
+    """A message about records without an answer, with their partitions."""
     where = ", ".join(map(str, ledger.open_counts))
     return (
         f"{left} records without an answer after {ANSWER_SECONDS:g} s "
@@ -57,7 +56,7 @@ def unanswered(ledger: Ledger, left: int) -> str:
 
 
 class Writer(Protocol):
-    """A producer at work in its own thread."""
+    """A producer that writes in a thread of its own."""
 
     ledger: Ledger
     pace: Pace
@@ -183,7 +182,7 @@ class AiokafkaWriter(threading.Thread):
                 self.ledger.problems.append(unanswered(self.ledger, self._waiting))
 
     async def _lane(self, producer: Any, partition: int) -> None:
-        """One partition's records: `send` waits while that partition's batch is full."""
+        """Send one partition's records; `send` waits while that partition's batch is full."""
         sent, pace = self.ledger.sent[partition], self.pace
         while not pace.finished(PARTITIONS * len(sent)):
             due = min(pace.due() // PARTITIONS + 1 - len(sent), 500)

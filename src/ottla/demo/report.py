@@ -1,8 +1,8 @@
 """The report: one HTML file that needs nothing else, for screens light and dark, and for paper.
 
-Its frame and style are the house's (`ottla.report.page`), with its own of `report.css` behind; the
-picture is `picture.py`'s. Every section is a function from the result to HTML, and everything that
-came from outside is escaped.
+Frame and style are those of all of Ottla's pages (`ottla.report.page`), with `report.css` added.
+`picture.py` draws the picture. Every section is a function from the result to HTML. All text from
+outside is escaped.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ STYLE = Path(__file__).with_name("report.css")
 LISTED = 200
 """Lost records that are listed one by one."""
 PLACE = "record (producer/partition/number)"
-"""Head of the column that names a record."""
+"""Heading of the column that names a record."""
 
 
 def write_report(result: Result) -> Path:
-    """Write `demo.html` into the settings' folder, making it if need be; returns its path."""
+    """Write `demo.html` into the folder of the settings, and make the folder if it is missing.
+    Returns the path of the file."""
     folder = result.settings.out
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "demo.html"
@@ -69,7 +70,7 @@ def _header(result: Result) -> str:
 
 
 def _badge(result: Result) -> tuple[str, str]:
-    """Good or bad, in a few words. Lost records are bad, also where the checks expect them."""
+    """*good* or *bad*, with a few words. Lost records are bad, even if the checks expect them."""
     if not result.passed:
         return "bad", "checks failed"
     if result.losses:

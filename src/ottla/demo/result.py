@@ -1,4 +1,4 @@
-"""`Result`: everything a run found out, as plain values; console and report only lay it out."""
+"""`Result`: everything that a run found, as plain values, for the console and the report."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """See the module's text. Times of samples, deeds and timelines are on one monotonic clock."""
+    """See the module's docstring. All times are of one monotonic clock."""
 
     settings: DemoSettings
     figures: Sequence[Figure]
@@ -54,12 +54,12 @@ class Result:
 
     @property
     def seconds(self) -> float:
-        """How long producers wrote."""
+        """For how long producers wrote."""
         return (self.ended - self.started) / 1e6
 
     @property
     def sentence(self) -> str:
-        """What happened, in one sentence or two."""
+        """What happened, in one or two sentences."""
         faults = len(self.deeds)
         failovers = sum(change.failover for line in self.timelines for change in line.changes)
         wrote = (

@@ -1,7 +1,7 @@
 """Runs the demo from the first leader to the report.
 
-write      producers write, the nemesis does its plan, the sampler looks (each on its own)
-collect    the stores are read back, a consumer reads everything
+write      producers write, the nemesis does its steps, the sampler takes samples, all at once
+collect    the stores are read back, and a consumer reads everything
 audit      pure functions compare it all
 report     table, checks and picture, on the terminal and as a page
 """
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
 
 def run_demo(settings: DemoSettings) -> Outcome:
-    """Do everything, show it, write the report. Raises nothing for a check that fails."""
+    """Run the demo, print its results, write the report. A check that fails raises nothing."""
     console = Console(settings)
     with console.beating():
         result = _perform(settings, console)
@@ -53,7 +53,7 @@ def run_demo(settings: DemoSettings) -> Outcome:
 
 
 def _perform(settings: DemoSettings, console: Console) -> Result:
-    """All that needs the cluster."""
+    """Do everything that needs the cluster."""
     with Stage(settings) as stage, closing(console):
         of_confluent = round(settings.records * CONFLUENT_SHARE)
         work = Work(
@@ -75,7 +75,7 @@ def _perform(settings: DemoSettings, console: Console) -> Result:
 
 
 def _write(stage: Stage, work: Work, settings: DemoSettings, console: Console) -> list[str]:
-    """Let the writers write and the nemesis work; returns what did not go as planned."""
+    """Let the writers and the nemesis work; returns everything that did not go as planned."""
     sampling = stage.spawn(sample(stage, work.ledgers))
     for writer in work.writers:
         writer.start()

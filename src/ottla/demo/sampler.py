@@ -1,4 +1,4 @@
-"""Looks at the cluster every 20 ms: leaders, high watermarks, acknowledgements."""
+"""Samples the cluster every 20 ms: leaders, high watermarks, acknowledgements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def sample(stage: Stage, ledgers: Sequence[Ledger]) -> None:
 
 
 def look(stage: Stage, ledgers: Sequence[Ledger]) -> None:
-    """Take one sample. A high watermark that no leader vouches for is taken from the last one."""
+    """Take one sample. Without a leader, a high watermark is that of the last sample."""
     seen = stage.cluster.describe().topics.get(TOPIC, [])
     before = stage.samples[-1].high_watermarks if stage.samples else (0,) * PARTITIONS
     stage.samples.append(

@@ -1,4 +1,4 @@
-"""What a run of the demo is asked to do: one frozen value."""
+"""The settings of a run of the demo: one frozen value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PARTITIONS = 3
 NODES = 3
 MIN_LEADER_FAULTS = 6
 SECONDS_PER_FAULT = 1.25
-"""What a leader fault takes: an election, the return of the old leader, a moment of health."""
+"""Seconds for a leader fault: an election, the return of the old leader, a moment of health."""
 PROBE = "raw"
 """The producer that misbehaves on purpose, by name."""
 
@@ -25,13 +25,13 @@ class DemoSettings:
     seconds: float = 15.0
     seed: int = 1
     profile: str = "reference-strict"
-    """Under `reference`, as under Kafka 4.3.1, a fresh producer's first batch can get lost behind
-    its second (docs/decisions/0012-unknown-producers.md); the demo claims that nothing does."""
+    """Not `reference`: there, as in Kafka 4.3.1, the first batch of a new producer can get lost
+    behind its second (docs/decisions/0012-unknown-producers.md). The demo must lose nothing."""
     out: Path = Path("out")
 
     @property
     def wire_acks(self) -> Literal[-1, 0, 1]:
-        """acks as the protocol has it."""
+        """acks as a number of Kafka's protocol."""
         if self.acks == "all":
             return -1
         return 1 if self.acks == "1" else 0
@@ -43,5 +43,5 @@ class DemoSettings:
 
     @property
     def leader_faults(self) -> int:
-        """How many times a leader is made to fail."""
+        """How many times a fault hits a leader."""
         return max(MIN_LEADER_FAULTS, round(self.seconds / SECONDS_PER_FAULT))

@@ -1,7 +1,7 @@
-"""`Stage`: the cluster of the demo in a thread of its own, and what is watched there.
+"""`Stage`: the cluster of the demo, in a thread of its own, with its samples and faults.
 
-The main thread shows progress and the producers have threads of their own; everything that touches
-the cluster (faults, samples, reading logs) runs as coroutines on its loop.
+The main thread shows progress, and the producers have threads of their own. Everything that uses
+the cluster (faults, samples, reading logs) runs as coroutines on the cluster's loop.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Result = TypeVar("Result")
 
 
 class Sample(NamedTuple):
-    """What a look at the cluster showed, partition by partition."""
+    """The state of the cluster at one time, partition by partition."""
 
     at: Micros
     leaders: tuple[int, ...]
-    """0 where nobody serves."""
+    """The leader of each partition; 0 if none serves it."""
     high_watermarks: tuple[int, ...]
     acked: tuple[int, ...]
-    """Records acknowledged so far, over all producers."""
+    """Records acknowledged so far, of all producers together."""
 
 
 class Deed(NamedTuple):
-    """A fault as it was done: `node` is whom it hit first, 0 where it hit no single one."""
+    """A fault that was done. `node` is the first node that it hit; 0 if it hit no single one."""
 
     at: Micros
     until: Micros
@@ -57,7 +57,7 @@ class Stage:
         self.samples: list[Sample] = []
         self.deeds: list[Deed] = []
         self.now_doing = ""
-        """The fault under way, for whoever watches."""
+        """The present fault, for the progress."""
         self.started: Micros = 0
         self._thread = LoopThread(self._start, self._stop)
         self._loop: asyncio.AbstractEventLoop
@@ -79,8 +79,8 @@ class Stage:
         await self.cluster.start()
 
     async def _stop(self) -> None:
-        """Nothing is left that somebody had started here: whoever interrupts a run lets go of
-        faults and samples in their middle."""
+        """Cancel everything that was started here, then stop the cluster: an interrupt may come in
+        the middle of faults and samples."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for each in tasks:
             each.cancel()

@@ -1,10 +1,11 @@
-"""From events to a timeline: who led when, and how long nobody did. Pure.
+"""From events to a timeline: which node led when, and for how long there was no leader. Pure.
 
-**Theory.** A partition is led by whoever came to lead in its highest term so far, from that event
-until a fault takes that node away (kill, pause, isolate) or it stops leading by itself. Time
-without a leader runs from there to the event of a higher term's leader: a *failover*. A leader that
-was paused and resumes before anybody else was elected goes on leading: no failover. A leader that
-hands over, or stops leading with nothing done to its node, ends in a *hand-over*.
+**Theory.** The leader of a partition is the node that became leader in the highest term so far. It
+leads from that event until a fault takes the node away (kill, pause, isolate), or until it stops
+leading by itself. From then on there is no leader until the leader of a higher term is elected: a
+*failover*. If a paused leader resumes before another was elected, it goes on leading, and there is
+no failover. A leader that transfers its leadership, or stops leading without a fault of its node,
+makes a *hand-over*.
 
 A leader that is cut off may believe for a while that it leads. It can commit nothing, so its time
 counts as time without a leader.
@@ -20,15 +21,15 @@ from ottla.raft.types import Micros, NodeId, Term
 TAKES_AWAY = ("kill", "pause", "isolate")
 BRINGS_BACK = ("resume", "heal")
 NO_ROLES = ("leader", "truncated")
-"""Events of a replica that do not end its leading."""
+"""Events of a replica that do not end its leadership."""
 
 
 class Event(Protocol):
-    """What is used of `ottla.broker.cluster.events.ClusterEvent`."""
+    """The fields of `ottla.broker.cluster.events.ClusterEvent` that are used here."""
 
     @property
     def at(self) -> Micros:
-        """When."""
+        """When it happened."""
 
     @property
     def kind(self) -> str:
@@ -36,19 +37,19 @@ class Event(Protocol):
 
     @property
     def node(self) -> NodeId:
-        """Whose role, or whom it hit."""
+        """The node whose replica changed its role, or that the fault hit."""
 
     @property
     def topic(self) -> str:
-        """Of a role."""
+        """The topic, if it is about a role."""
 
     @property
     def partition(self) -> int:
-        """Of a role."""
+        """The partition, if it is about a role."""
 
     @property
     def term(self) -> Term:
-        """Of a role."""
+        """The term, if it is about a role."""
 
 
 class Reign(NamedTuple):
@@ -62,16 +63,16 @@ class Reign(NamedTuple):
 
 
 class Change(NamedTuple):
-    """From one leader to the next; `cause` is kill, pause, isolate or hand-over."""
+    """A change from one leader to the next; `cause` is kill, pause, isolate or hand-over."""
 
     partition: int
     cause: str
     old: NodeId
     new: NodeId
     term: Term
-    """Of the new leader."""
+    """Term of the new leader."""
     start: Micros
-    """When the old leader was gone."""
+    """When the old leader stopped leading."""
     end: Micros
     """When the new one was elected."""
 
@@ -87,7 +88,7 @@ class Change(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """One partition's."""
+    """The leaders of one partition, and the changes between them."""
 
     reigns: list[Reign]
     changes: list[Change]
@@ -113,12 +114,12 @@ class _Builder:
         self.term: Term = 0
         self.start: Micros = 0
         self.gone: Micros | None = 0
-        """Since when nobody leads; None while somebody does."""
+        """Since when there is no leader; None while there is one."""
         self.cause = ""
         self.line = Timeline([], [])
 
     def fault(self, event: Event) -> None:
-        """Something happened to a whole node."""
+        """Take in a fault of a whole node."""
         if event.node != self.node:
             return
         if event.kind in TAKES_AWAY and self.gone is None:
@@ -127,7 +128,7 @@ class _Builder:
             self.start, self.gone = event.at, None
 
     def role(self, event: Event) -> None:
-        """A replica of this partition changed its role."""
+        """Take in a change of the role of a replica."""
         if event.kind == "leader" and event.term > self.term:
             self._crown(event)
         elif event.node == self.node and self.gone is None and event.kind not in NO_ROLES:

@@ -1,4 +1,4 @@
-"""`Work`: all producers of a run, as the nemesis and the audit see them."""
+"""`Work`: all producers of a run, for the nemesis and the audit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Work:
 
     @property
     def ledgers(self) -> list[Ledger]:
-        """Of everyone who wrote."""
+        """The ledgers of all producers."""
         return [*(writer.ledger for writer in self.writers), self.probe]
 
     def acked(self) -> dict[tuple[str, int], int]:
@@ -30,20 +30,20 @@ class Work:
         }
 
     def hold(self) -> None:
-        """Let all writers rest."""
+        """Make all writers rest."""
         for writer in self.writers:
             writer.pace.hold()
 
     def idle(self) -> bool:
-        """Whether all of them rest, with nothing under way."""
+        """Whether all writers rest, with no record in flight."""
         return all(writer.pace.idle.is_set() for writer in self.writers)
 
     def release(self) -> None:
-        """Let them go on."""
+        """Let the writers go on."""
         for writer in self.writers:
             writer.pace.release()
 
     def faults_over(self) -> None:
-        """Let them write what is missing, and end."""
+        """Let the writers write what is missing, and end."""
         for writer in self.writers:
             writer.pace.faults_over()

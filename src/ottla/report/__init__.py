@@ -1,4 +1,4 @@
-"""Pages that people read: explained runs, sweeps and studies, as single HTML files.
+"""Pages for people: explained runs, sweeps and studies, as single HTML files.
 
-Not: what is measured. Whoever makes a page hands in the figures.
+Not: measuring. The caller passes in the figures.
 """

@@ -1,1 +1,1 @@
-"""Explaining a run: one HTML page that shows what happened, and why it matters."""
+"""Explains a run: one HTML page that shows what happened, and why it matters."""

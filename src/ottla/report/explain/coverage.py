@@ -1,4 +1,4 @@
-"""What a sweep reached, as a page: scenarios, rules, answers, states, how they grew."""
+"""The page about what a sweep reached: scenarios, rules, answers, and states with their growth."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _table(tallies: Mapping[str, Tally], seeds: int, says: Mapping[str, str]) ->
 
 
 def growth(states: Sequence[int]) -> str:
-    """The curve of states known after each seed."""
+    """The curve of how many states are known after each seed."""
     most, count = max(states, default=1), max(len(states) - 1, 1)
     wide = WIDTH - LEFT - RIGHT
 

@@ -1,7 +1,7 @@
-"""The curve of `ottla sim why`: when did it become inevitable?
+"""The curve of `ottla sim why`: when did the failure become inevitable?
 
-Said in two lines for the terminal, and drawn as a section of the page: events to the right, the
-share of futures that fail alike upwards, with the interval of each figure and the fit through them.
+The terminal gets two lines about it; the page gets a section with a picture. Events go to the
+right. The share of futures that fail in the same way goes up, with its interval and the fit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ottla.sim.sweeps.why import INEVITABLE, Curve, Point
 
 WIDTH, LEFT, RIGHT, TOP, PLOT = 1160, 60, 16, 12, 150
 ROOM = 34.0
-"""What a number below the curve needs."""
+"""Room that a number below the curve needs."""
 
 
 def event_text(row: Event) -> str:
-    """An event in a few words, dull or not."""
+    """An event in a few words, also one that needs no sentence elsewhere."""
     said = sentence(Step(0, row.t_us, row.kind, None, row.partition, row)) or row.kind
     who = f"client {row.client}" if row.client is not None and row.kind != "answer" else ""
     if not who and row.node is not None:
@@ -32,7 +32,7 @@ def event_text(row: Event) -> str:
 
 
 def summary(curve: Curve, rows: Sequence[Event]) -> Iterator[str]:
-    """What the curve says, in two lines."""
+    """What the curve shows, in two lines."""
     rise, fit = curve.rise, curve.fit
     if rise is None:
         yield f"the share is {fit[0]:.0%} at every event asked about, it rises nowhere"
@@ -54,7 +54,7 @@ def summary(curve: Curve, rows: Sequence[Event]) -> Iterator[str]:
 
 
 def _counted(point: Point) -> str:
-    """How many futures there were, and how much that says: few prove little."""
+    """How many futures failed, with an interval, because a few futures prove little."""
     _, low, high = point.share
     return f"{point.hits} of {point.tries} futures (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
 

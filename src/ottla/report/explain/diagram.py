@@ -1,14 +1,14 @@
 """The space-time diagram: a lane for each client and node, time downwards, a wire per message.
 
-Each moment has a row of its own, so that what is a microsecond apart can be told apart; the gutter
-gives the time. A row is as high as the lines of its sentence need. A scene is cut into strips that
-are each one picture, so that paper can break between them; a wire that runs through several is
-drawn in each.
+Each moment has a row of its own, so that two moments a microsecond apart are both readable. The
+margin on the left has the times. The height of a row follows from the lines of its sentence. A
+scene is cut into strips, each of them one picture, so that a page of paper may break between them.
+A wire through several strips is drawn in each.
 
     lane of a node   its colour is the term; wide: it leads, hatched: it stands for election,
                      narrow: it follows, dotted: it is paused, none: it is down
     grey border      links from or to the node are cut
-    wire             from who sent to who heard; a cross: it never arrived
+    wire             from the sender to the receiver; a cross: it never arrived
     dot              something happened there; large: decisive; a ring: the first bad event
     dotted line      it happened everywhere; a red one: the first bad event is in no lane
 """
@@ -31,21 +31,21 @@ from ottla.sim.recording.states import ABSENT, DOWN
 
 ROW = 21
 LINE = 15
-"""By which each further line of a sentence makes a row higher."""
+"""Height that each further line of a sentence adds to a row."""
 LINES = 3
-"""Of a sentence."""
+"""Most lines of a sentence."""
 BAD_LINES = 12
-"""Of that of the first bad event."""
+"""Most lines of the sentence about the first bad event."""
 GUTTER = 92
 CLIENT, NODE = 66, 92
 WORDS = 600
 """Width of the column of sentences."""
 LONGEST = 82
 STRIP = 8
-"""Rows in a strip: paper breaks between strips, so what is low leaves no page half empty."""
+"""Rows in a strip. Paper breaks between strips, so a low strip does not leave half a page empty."""
 COLOURS = 7
 _MARGIN = "\u2003"
-"""In front of the further lines."""
+"""Indents the further lines of a sentence."""
 _WIDTHS = {"leader": 22.0, "candidate": 13.0, "precandidate": 13.0, "follower": 6.0}
 
 
@@ -55,7 +55,7 @@ def colour(term: int) -> str:
 
 
 def anchor(partition: int, moment: Moment) -> str:
-    """The name of a moment on its page, where several partitions may draw the same one."""
+    """The name of a moment on its page; the same moment may be drawn for several partitions."""
     return f"p{partition}s{moment.number}"
 
 
@@ -76,7 +76,7 @@ class Diagram:
         self.edge = at + 20
         self.width = self.edge + WORDS
         self._tops: list[float] = []
-        """Of each row of the scene that is being drawn, and the end of the last."""
+        """The top of each row of the present scene, and the end of the last row."""
 
     def strips(self, scene: Scene) -> Iterator[str]:
         """A scene as pictures, one below the other."""
@@ -212,7 +212,7 @@ class Diagram:
         return ("\u25b6 first bad event: " if moment.bad else "") + said
 
     def _said(self, moment: Moment) -> list[str]:
-        """The lines of its sentence."""
+        """The lines of a moment's sentence."""
         longest = LONGEST - 8 * (moment.decisive or moment.bad)  # bold is wider
         return wrap(
             self._told(moment),
@@ -246,11 +246,11 @@ class Diagram:
         return "".join((*parts, "</g>"))
 
     def _top(self, row: int, rows: range) -> float:
-        """Where a row begins in the picture of these rows; one further down is drawn beyond it."""
+        """Where a row begins in the picture of `rows`; a row after these is below the picture."""
         return self._tops[row] - self._tops[rows.start]
 
     def _y(self, row: int, rows: range) -> float:
-        """The line of a row on which its mark stands."""
+        """The height at which a row has its mark."""
         return self._top(row, rows) + ROW / 2
 
 
@@ -264,7 +264,7 @@ def _runs(values: Sequence[object]) -> Iterator[tuple[int, int]]:
 
 
 def _arrow(kind: str, start: tuple[float, float], end: tuple[float, float]) -> str:
-    """The head of a wire."""
+    """The arrow at the end of a wire."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = max((dx * dx + dy * dy) ** 0.5, 1.0)
     ux, uy = dx / length * 6, dy / length * 6

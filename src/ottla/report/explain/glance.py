@@ -1,9 +1,9 @@
 """The whole run at a glance: one picture, time to the right, at its true scale.
 
-A band per partition says who led it and in which term, a band per node when it was down or paused,
-a tick at the bottom every fault. Grey ground: the scenes that are drawn below, of whichever
-partition; where several are, it is no darker. A red line: the first bad event. Of a run with more
-than there is room for (`room.py`), what lies close together is drawn as one.
+A band per partition shows its leaders and their terms. A band per node shows when the node was down
+or paused. A tick at the bottom is a fault. Grey ground marks the scenes that are drawn below, of
+all partitions; where scenes overlap, it is not darker. A red line is the first bad event. If a run
+is too large for the page (`room.py`), spans and faults that are close together are drawn as one.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ottla.sim.scenarios.faults import COMMANDS
 WIDTH, LEFT, RIGHT = 1160, 92, 16
 BAND, GAP, TOP = 22, 8, 14
 LETTER, AROUND = 8, 6
-"""What a letter of a band's words takes at most, and what stays free around them."""
+"""Widths: of a letter in a band, at most, and of the free room around the words."""
 THIN, SEAM = 2, 1
-"""How wide the ground of a scene is at least, and what is free between two of them."""
+"""The least width of a scene's ground, and the gap between two of them."""
 
 
 class Span(NamedTuple):
-    """Somebody's time."""
+    """A stretch of time in a band."""
 
     start: Micros
     end: Micros
@@ -48,11 +48,11 @@ class Glance:
         self.end: Micros = max(recording.rows[-1].t_us if recording.rows else 1, 1)
         self.partitions = sorted(recording.placement if partitions is None else partitions)
         self.coarse = coarse
-        """What is closer together than this is one."""
+        """Spans and faults that are closer together than this are drawn as one."""
         self.nodes = sorted({n for each in recording.placement.values() for n in each})
 
     def x(self, at: Micros) -> float:
-        """Horizontal place of a time."""
+        """The horizontal place of a time."""
         return LEFT + (WIDTH - LEFT - RIGHT) * min(max(at / self.end, 0), 1)
 
     def draw(self, scenes: Iterable[Scene], bad: Micros | None) -> str:
@@ -81,8 +81,8 @@ class Glance:
         )
 
     def _ground(self, scenes: Iterable[Scene], bottom: float) -> Iterator[str]:
-        """Each stretch once, in however many scenes it is: the shade is translucent, so that it
-        would grow dark where it is laid over itself."""
+        """The ground of the scenes, each stretch once: the shade is translucent, and would be
+        darker where two scenes overlap."""
         for start, end in _joined(self._across(each) for each in scenes if each.moments):
             size = (end - start, bottom - 6)
             yield box("scene", (start, 4), size, "drawn step by step below")
@@ -100,7 +100,7 @@ class Glance:
                 yield text("term", x + width / 2, top + 15, said, "middle")
 
     def _coarser(self, spans: Iterable[Span]) -> Iterator[Span]:
-        """Spans that are each wide enough; those that are not are one with what follows."""
+        """Spans that are wide enough; one that is not is joined with those that follow."""
         waiting: list[Span] = []
         for span in spans:
             waiting.append(span)
@@ -146,7 +146,7 @@ class Glance:
 
 
 def _joined(stretches: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """The same ground in stretches that lie apart, from the left to the right."""
+    """The same ground as stretches that do not overlap, from left to right."""
     waiting: tuple[float, float] | None = None
     for start, end in sorted(stretches):
         if waiting is None:
@@ -161,8 +161,8 @@ def _joined(stretches: Iterable[tuple[float, float]]) -> Iterator[tuple[float, f
 
 
 def _label(span: Span, width: float) -> str:
-    """What there is room for of a band's words: all, what stands before the comma, or nothing. The
-    title says it in any case."""
+    """The part of a band's words that fits: all, the part before the comma, or nothing. The title
+    always has all of it."""
     room = (width - AROUND) / LETTER
     shorter = (span.label, span.label.partition(",")[0])
     return next((each for each in shorter if len(each) <= room), "")
@@ -179,7 +179,8 @@ def _one(spans: Sequence[Span]) -> Span:
 
 
 def reigns(recording: Recording, partition: int) -> Sequence[Span]:
-    """Who led a partition, from the first to the last row of each leadership; hatched: nobody."""
+    """The leaders of a partition, each from the first to the last row of its leadership; hatched:
+    no leader."""
     spans: list[Span] = []
     open_: dict[int, tuple[Micros, int]] = {}
 
@@ -193,7 +194,7 @@ def reigns(recording: Recording, partition: int) -> Sequence[Span]:
         if row.partition != partition or row.node is None:
             continue
         if row.kind == "leader":
-            for node in list(open_):  # who was deposed without knowing it leads nobody any more
+            for node in list(open_):  # a leader that was deposed, even if it does not know it
                 close(node, row.t_us)
             open_[row.node] = (row.t_us, row.term or 0)
         elif row.kind in {"stepdown", "crash"} and row.node in open_:
@@ -237,5 +238,5 @@ def _life(node: int, state: str, start: Micros, end: Micros) -> Span:
 
 
 def _scripted(step: Step) -> bool:
-    """Whether a script did something to nodes, disks or links: it leaves no row of a fault."""
+    """Whether a script did something to nodes, disks or links; scripts write no row of a fault."""
     return step.what == "command" and str(step.detail).split()[1] in COMMANDS

@@ -1,7 +1,7 @@
-"""Lanes: what each replica was, moment by moment, so that its lane can be coloured.
+"""Lanes: the state of each replica, moment by moment, which gives its lane its colour.
 
-Changes of a recording are added up once, in order. `Lanes.at` gives each replica as it was behind
-a step; asked for ever later steps it never goes back, so a whole run costs one pass.
+Changes of a recording are added up once, in order. `Lanes.until` goes on to the state after a step.
+It never goes back, so a whole run costs one pass.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _PAUSES = {"pause", "resume", "crash"}
 
 
 def leaned(recording: Recording, partitions: Iterable[int]) -> dict[int, Recording]:
-    """For each partition the recording with those steps alone that change anything in its lanes,
-    found in one pass for all: of the steps of many partitions few are seen in one."""
+    """For each partition, the recording with only the steps that change its lanes. One pass finds
+    them for all partitions: with many partitions, few steps concern any one of them."""
     found: dict[int, list[Step]] = {each: [] for each in partitions}
     for step in recording.steps:
         everywhere = step.cut is not None or step.what in _PAUSES
@@ -40,7 +40,7 @@ def leaned(recording: Recording, partitions: Iterable[int]) -> dict[int, Recordi
 
 
 class Lanes:
-    """The replicas of one partition. See the module's text."""
+    """The replicas of one partition. See the module's docstring."""
 
     def __init__(self, recording: Recording, partition: int):
         self.nodes: tuple[NodeId, ...] = tuple(sorted(recording.placement.get(partition, ())))
@@ -53,7 +53,7 @@ class Lanes:
         self._paused: set[NodeId] = set()
 
     def until(self, number: int) -> list[Change]:
-        """Go on until behind that step; what changed on the way."""
+        """Go on to the state after this step; returns the changes on the way."""
         changes: list[Change] = []
         while self._next < len(self._steps) and self._steps[self._next].number <= number:
             step = self._steps[self._next]
@@ -75,15 +75,15 @@ class Lanes:
             self._paused.discard(node)
 
     def looks(self) -> dict[NodeId, Look]:
-        """Every replica now."""
+        """The present look of every replica."""
         return {
             node: Look(known.role, known.term, paused=node in self._paused and known.role != DOWN)
             for node, known in self.known.items()
         }
 
     def cut_off(self) -> dict[NodeId, str]:
-        """What of its links to the other replicas each node has lost: all in a direction, or some,
-        in words; empty for none."""
+        """For each node, which of its links to the other replicas are cut, in words: all in one
+        direction, or some. Empty if none are."""
         return {node: self._lost(node) for node in self.nodes}
 
     def _lost(self, node: NodeId) -> str:

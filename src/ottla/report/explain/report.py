@@ -1,14 +1,14 @@
 """The page about a run: one HTML file that needs nothing else.
 
-    head        what was run, how to do it again, what came of it
+    head        what was run, the command that runs it again, the verdict
     verdict     what was promised, what was found
     the story   the decisive events, in words
     at a glance the whole run on one line of time
-    by step     the space-time diagram, scene by scene, with what stood on every replica
+    by step     the space-time diagram, scene by scene, with the state of every replica
 
-Everything can be read without the script and on paper; the script adds the replicas at *any*
-moment, a magnifier and filters. Style and frame are the house's (`ottla.report.page`). A page that
-grows too large is made again, in brief (`room.py`).
+Everything can be read without the script, and on paper. The script adds the replicas at *any*
+moment, a magnifier and filters. Style and frame are those of all of Ottla's pages
+(`ottla.report.page`). A page that is too large is made again, shortened (`room.py`).
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from ottla.sim.recording.record import Recording
 STYLE = Path(__file__).with_name("explain.css")
 SCRIPT = Path(__file__).with_name("explain.js")
 MOST = 420
-"""Moments that are drawn, of all partitions together."""
+"""Most moments that are drawn, of all partitions together."""
 
 
 _TOO_MANY = 100
-"""Partitions that are not even tried on a page that is not in brief."""
+"""With more partitions than this, the page is shortened from the start."""
 
 
 def page(recording: Recording, extra: str = "", partition: int | None = None) -> str:
-    """The whole page, smaller than `room.MOST_BYTES`. `extra`: HTML of a further section, in front
-    of the diagram; `partition`: draw this one alone."""
+    """The whole page, smaller than `room.MOST_BYTES`. `extra`: HTML of a further section, before
+    the diagram. `partition`: draw only this one."""
     partitions = _partitions(recording) if partition is None else [partition]
     if len(partitions) <= _TOO_MANY:
         text = _page(recording, partitions, extra)
@@ -66,12 +66,12 @@ def page(recording: Recording, extra: str = "", partition: int | None = None) ->
 
 
 def _partitions(recording: Recording) -> list[int]:
-    """What is drawn."""
+    """The partitions that are drawn."""
     anomaly = _anomaly(recording)
     home = None if anomaly is None else home_of(recording, anomaly)
     if home is not None:
         return [home]
-    known = sorted(recording.placement)  # a run that ended early may have the controller's alone
+    known = sorted(recording.placement)  # a run that ended early may have only the controller
     return [each for each in known if each >= 0] or known
 
 
@@ -122,7 +122,7 @@ def _written(
     pictured: tuple[str, str],
     left_out: str = "",
 ) -> str:
-    """The file. `pictured`: the run at a glance, and HTML that comes behind it."""
+    """The HTML of the file. `pictured`: the run at a glance, and HTML that comes after it."""
     sections = [_header(recording, _anomaly(recording)), *_verdicts(recording, drawn)]
     if left_out:
         sections.append(left_out)
@@ -143,7 +143,7 @@ def _anomaly(recording: Recording) -> Anomaly | None:
 
 
 def _anomaly_in(recording: Recording, partition: int) -> Anomaly | None:
-    """What went wrong there, or nowhere in particular."""
+    """The anomaly in this partition, or one that belongs to no partition."""
     anomaly = _anomaly(recording)
     home = None if anomaly is None else home_of(recording, anomaly)
     return anomaly if home in {None, partition} else None
@@ -179,14 +179,14 @@ def _word(recording: Recording) -> str:
 
 
 def _weakened(recording: Recording) -> str:
-    """What was lost or stored twice, explained and nobody's failure: what Raft assumes was
-    broken, or no more was promised."""
+    """Records that were lost or stored twice, where that is no failure: a fault broke an assumption
+    of Raft, or the promise did not include them."""
     lines = "".join(f"<dd>{escape(each)}</dd>" for each in recording.weakened)
     return f'<dl class="verdict"><dt>explained, and no failure</dt>{lines}</dl>'
 
 
 def _verdicts(recording: Recording, drawn: Sequence[Drawn]) -> Iterator[str]:
-    """What went wrong, or what it took."""
+    """Sections about what went wrong, or about what weakened the run."""
     anomaly = _anomaly(recording)
     if anomaly is not None:
         shown = drawn[0]
@@ -215,7 +215,7 @@ def _glance(picture: str) -> str:
 
 
 def glance_legend() -> Iterator[str]:
-    """What the colours of the picture of a whole run mean."""
+    """The legend of the picture of a whole run: what its colours mean."""
     terms = "".join(f'<i class="key {colour(term)}"></i>' for term in (1, 2, 3, 4, 5, 6, 7))
     yield f"<span>{terms} colour of a term</span>"
     yield '<span><i class="key gap"></i>nobody leads</span>'

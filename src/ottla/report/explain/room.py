@@ -1,11 +1,11 @@
-"""Room on a page: under a megabyte, whatever the run.
+"""Room on a page: every page stays under a megabyte, however large the run is.
 
-A page that fits is left alone. One that does not is made anew, in brief: what is alike on several
-nodes is told once (`tables.py`), what lies close together in the picture of the whole run is one
-(`glance.py`), long texts are cut. What is left of the room is shared among the partitions: who
-needs less than an equal share leaves the rest to the others, and who needs more is drawn with fewer
-moments, those around the first bad event and at the beginning (`scenes.fewer_scenes`). Whatever is
-left out is said on the page, with the command that shows it.
+A page that fits is not changed. A page that does not fit is made again, shortened. What is equal on
+several nodes appears once (`tables.py`). Spans that are close together in the picture of the whole
+run become one (`glance.py`). Long texts are cut. The partitions share the rest of the room. A
+partition that needs less than an equal share leaves the rest to the others. One that needs more is
+drawn with fewer moments: those around the first bad event, and those at the beginning
+(`scenes.fewer_scenes`). The page says what it leaves out, with the command that shows it.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from ottla.report.page.document import section
 from ottla.sim.recording.record import Recording
 
 MOST_BYTES = 1_000_000
-"""A page is smaller than this."""
+"""A page has fewer bytes than this."""
 MOST_PARTITIONS = 40
-"""That are drawn where room is short."""
+"""Most partitions that are drawn on a shortened page."""
 LONGEST = 400
-"""Letters of one text where room is short."""
+"""Most letters of one text on a shortened page."""
 _GLANCE = 100_000
-"""Bytes of the picture of the whole run."""
+"""Most bytes of the picture of the whole run."""
 _ITEMS = (12, 48, 960)
-"""Items of each story where room is short, at least and at most, and of all together."""
+"""Items on a shortened page: of each story at least and at most, and of all stories together."""
 _LINES = 20
-"""Of what was weakened."""
+"""Most lines about what weakened the run."""
 _IN_BRIEF = (
-    "Where scenes below did not fit, &#8942; marks the place, and the section says how many "
-    "moments there would be. Of a node a table leaves out what a node above it has alike; of more "
-    f"than {PRODUCERS} producers it tells of those that the scene is about. Stories may have fewer "
-    "items, long texts end in &hellip;, and at a glance what lies close together may be drawn as "
-    "one."
+    "Where scenes did not fit, &#8942; marks the place, and the section says how many moments are "
+    "missing. A table shows what is equal on several nodes only once. Of more than "
+    f"{PRODUCERS} producers, it shows those that the scene is about. Stories may have fewer items. "
+    "Long texts end in &hellip;. In the picture of the whole run, things that are close together "
+    "may be drawn as one."
 )
 _TRIES = 8
-"""How often a partition is drawn to find what fits."""
+"""How often a partition is drawn, at most, to find how many moments fit."""
 
 
 def size(text: str) -> int:
-    """Bytes of a text in a file."""
+    """The number of bytes of a text in a file."""
     return len(text.encode())
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """A text without its end, should it be too long."""
+    """A text, cut if it is too long."""
     return text if len(text) <= most else f"{text[: most - 1]}\u2026"
 
 
 def in_brief(recording: Recording) -> Recording:
-    """The same with its texts cut."""
+    """The same recording with its texts cut."""
     weakened = [short(each) for each in recording.weakened[:_LINES]]
     if len(recording.weakened) > _LINES:
         weakened.append(f"and {len(recording.weakened) - _LINES} more")
@@ -75,25 +75,25 @@ def in_brief(recording: Recording) -> Recording:
 
 
 def story_items(partitions: int) -> int:
-    """Items of each story."""
+    """Most items of each story."""
     least, most, together = _ITEMS
     return min(most, max(least, together // max(partitions, 1)))
 
 
 def shorter_story(story: Story) -> Story:
-    """The same with its texts cut."""
+    """The same story with its texts cut."""
     return replace(story, items=[each._replace(text=short(each.text)) for each in story.items])
 
 
 def shorter_moments(moments: Iterable[Moment]) -> list[Moment]:
-    """The same with their texts cut."""
+    """The same moments with their texts cut."""
     return [replace(each, text=short(each.text)) for each in moments]
 
 
 def glance_in(
     recording: Recording, partitions: Sequence[int], scenes: Sequence[Scene], bad: Micros | None
 ) -> str:
-    """The picture of the whole run, as coarse as it has to be."""
+    """The picture of the whole run, coarse enough to fit."""
     coarse = 0.0
     while True:
         picture = Glance(recording, partitions, coarse).draw(scenes, bad)
@@ -106,20 +106,20 @@ def glance_in(
 
 
 class Room:
-    """Shares what is left of a page among its partitions."""
+    """Shares the free room of a page among its partitions."""
 
     def __init__(self, recording: Recording, drawn: Sequence[Drawn]):
         self._recording = recording
         self._drawn = drawn
-        # Sections are made many times.
+        # Prepared once, because sections are made many times.
         self._lean = leaned(recording, [each.story.partition for each in drawn])
         self._wanted = {each.story.partition: each.count for each in drawn}
         self._whole = {each.story.partition: self._section(each) for each in drawn}
         self._scenes = {each.story.partition: each.scenes for each in drawn}
 
     def share(self, room: int) -> dict[int, str]:
-        """The section of each partition, by its number, in so many bytes together. What is drawn of
-        each is changed to what fits."""
+        """The section of each partition, by its number, with at most `room` bytes together. Sets
+        the scenes of each `Drawn` to those that fit."""
         told: dict[int, str] = {}
         waiting = sorted(self._drawn, key=lambda each: size(self._whole[each.story.partition]))
         for number, each in enumerate(waiting):
@@ -144,7 +144,7 @@ class Room:
         return steps_section(self._lean[partition], drawn, brief=True, note=note)
 
     def _fitting(self, drawn: Drawn, much: int, room: int) -> str:
-        """As many moments as have room, or nearly; none, should even one be too large."""
+        """The section with about as many moments as fit; with none if even one is too large."""
         high, low = drawn.count, 1
         best, text = self._with(drawn, low)
         if size(text) > room:
@@ -152,7 +152,7 @@ class Room:
         for number in range(_TRIES):
             if high - low < 2:
                 break
-            # The size is nearly in proportion; where it is not, halving comes to an end.
+            # The size is nearly proportional to the moments. If it is not, halving ends the search.
             likely = high * room // much if number < _TRIES // 2 else (low + high) // 2
             guess = min(max(likely, low + 1), high - 1)
             scenes, found = self._with(drawn, guess)
@@ -172,7 +172,7 @@ class Room:
 
 
 def left_out_section(recording: Recording, undrawn: Sequence[int]) -> str:
-    """What this page leaves out, and what shows it."""
+    """The section about what this page leaves out, with the commands that show it."""
     lines = []
     if undrawn:
         named = f"{group_name(undrawn[0])} to {undrawn[-1]}" if len(undrawn) > 1 else ""
@@ -188,7 +188,7 @@ def left_out_section(recording: Recording, undrawn: Sequence[int]) -> str:
 
 
 def shown_by(recording: Recording, partition: int) -> str:
-    """A sentence with the command that draws that partition alone; empty if the page is that."""
+    """A sentence with the command that draws this partition alone; empty if this page does so."""
     words = shlex.split(recording.command)
     if words[:2] != ["ottla", "sim"] or "--partition" in words:
         return ""
@@ -198,7 +198,7 @@ def shown_by(recording: Recording, partition: int) -> str:
 
 
 def events_shown_by(recording: Recording) -> str:
-    """The commands that print all events; empty where none does."""
+    """The commands that print all events; empty if there is none."""
     words = shlex.split(recording.command)
     if words[:2] != ["ottla", "sim"] or {"--whole", "--failure", "--act"} & set(words):
         return ""

@@ -1,13 +1,13 @@
-"""Scenes: which moments of a run are drawn, and what lies folded between them.
+"""Scenes: which moments of a run are drawn, and how the others are counted.
 
 A *moment* is what one place did at one time: steps that follow each other there, with one line of
-text. A node's turn is one moment, however much it did in it. Moments that say nothing and are no
-end of a wire worth drawing are dropped.
+text. A turn of a node is one moment, however many steps it has. A moment without text is dropped,
+unless a wire that is drawn ends there.
 
-A *scene* is a stretch of moments around decisive ones. A run that is short enough is one scene;
-otherwise the stretches shrink until there are few enough moments altogether. What lies between two
-scenes is counted and said in one line. Where a page has no room for that many (`room.py`), those
-are kept that lie around the first bad event, and the beginning.
+A *scene* is a stretch of moments around decisive ones. A short run is one scene. In a longer run,
+the stretches shrink until there are few enough moments altogether. One line between two scenes says
+what was left out. If a page has no room for that many moments (`room.py`), it keeps those around
+the first bad event, and the beginning.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ottla.sim.recording.recorder import Place, Step, Wire
 
 MOST_MOMENTS = 360
 MARGINS = (14, 8, 5, 3, 1)
-"""Moments that are shown on both sides of a decisive one."""
+"""Moments shown before and after a decisive one: the widest margin that fits is taken."""
 _APART = {"ended", "noticed"}
-"""A moment of their own, whatever else their node did then."""
+"""Steps that are always a moment of their own."""
 _WIRED = {"sent", "received", "asked", "arrived", "answered", "heard"}
 
 
 @dataclass(slots=True, eq=False)
 class Moment:
-    """See the module's text."""
+    """See the module's docstring."""
 
     place: Place | None
     at: Micros
@@ -44,29 +44,29 @@ class Moment:
 
     @property
     def number(self) -> int:
-        """By which it is known: that of its first step."""
+        """The number that identifies it: that of its first step."""
         return self.steps[0].number
 
     @property
     def last(self) -> int:
-        """Number of its last step."""
+        """The number of its last step."""
         return self.steps[-1].number
 
 
 @dataclass(slots=True)
 class Scene:
-    """A stretch of moments; `before` says what was left out in front of it."""
+    """A stretch of moments; `before` says what was left out before it."""
 
     moments: list[Moment]
     before: str = ""
     wires: list[tuple[Wire, int | None, int | None]] = field(default_factory=list)
-    """Each with the places of its ends among the moments; None: outside."""
+    """Each wire with the places of its ends among the moments; None: outside of them."""
 
 
 def scenes_of(
     recording: Recording, moments: Sequence[Moment], most: int = MOST_MOMENTS
 ) -> list[Scene]:
-    """What is drawn of a partition with these moments, at most about `most` of them."""
+    """The scenes of a partition, with at most about `most` of these moments."""
     if len(moments) <= most // 2:
         stretches = [range(len(moments))] if moments else []
     else:
@@ -75,8 +75,8 @@ def scenes_of(
 
 
 def fewer_scenes(recording: Recording, moments: Sequence[Moment], most: int) -> list[Scene]:
-    """The same where room is short: never more than `most`. Behind the last scene comes one without
-    moments, should anything be left out there."""
+    """The same for a shortened page, with never more than `most` moments. If moments after the last
+    scene are left out, a scene without moments says so."""
     stretches = [range(len(moments))]
     marked = _marked(moments)
     if marked and len(moments) > most:
@@ -117,7 +117,7 @@ def moments_of(recording: Recording, story: Story) -> list[Moment]:
         bad = any(step.number == story.bad for step in steps)
         if bad or marked or any(_shown(step) for step in steps):
             place, at = steps[0].place, steps[0].at
-            # What is decisive comes first: a line may be too long to be shown to its end.
+            # Decisive steps come first, because a long line is cut.
             ordered = [*marked, *(step for step in steps if step not in marked)]
             text = joined(ordered) or (story.found if bad else "")
             if bad and steps[0].what in _APART:
@@ -127,7 +127,7 @@ def moments_of(recording: Recording, story: Story) -> list[Moment]:
 
 
 def _turns(steps: Iterable[Step], story: Story, replicas: tuple[int, ...]) -> Iterator[list[Step]]:
-    """Steps of one place and time that follow each other."""
+    """Groups of successive steps of one place and time."""
     turn: list[Step] = []
     for step in steps:
         if step.what == "final" and step.number != story.bad:
@@ -183,7 +183,7 @@ def _merged(marked: Iterable[int], margin: int, end: int) -> list[range]:
 
 
 def _last_of(stretches: list[range], most: int) -> list[range]:
-    """The last ones: what led to the end matters most."""
+    """The last `most` moments, because what led to the end matters most."""
     kept: list[range] = []
     for stretch in reversed(stretches):
         if most <= 0:
@@ -194,8 +194,8 @@ def _last_of(stretches: list[range], most: int) -> list[range]:
 
 
 def _nearest(stretches: Iterable[range], most: int, bad: int | None) -> list[range]:
-    """As much as there may be: of a run that failed three quarters around the first bad event, and
-    its beginning; of one that passed the beginning."""
+    """The `most` moments to keep. Of a failed run, three quarters are around the first bad event,
+    and the others are the beginning. Of a run that passed, all are the beginning."""
     places = [place for stretch in stretches for place in stretch]
     near: list[int] = []
     if bad is not None:
@@ -210,7 +210,7 @@ def _nearest(stretches: Iterable[range], most: int, bad: int | None) -> list[ran
 
 
 def wires_of(moments: Sequence[Moment]) -> Iterator[tuple[Wire, int | None, int | None]]:
-    """Wires of which an end lies among these moments, each once, with the places of its ends."""
+    """Wires with an end in these moments, each once, with the places of its ends."""
     places = {step.number: place for place, moment in enumerate(moments) for step in moment.steps}
     seen: set[int] = set()
     for moment in moments:
@@ -224,7 +224,7 @@ def wires_of(moments: Sequence[Moment]) -> Iterator[tuple[Wire, int | None, int 
 
 
 def _left_out(recording: Recording, moments: Sequence[Moment]) -> str:
-    """What lies between two scenes, in one line."""
+    """One line about the moments that are left out between two scenes."""
     if not moments:
         return ""
     span = (moments[-1].at - moments[0].at) / 1e6

@@ -1,8 +1,8 @@
-"""A partition step by step: its scenes as pictures, the replicas behind each, data for the script.
+"""A partition step by step: its scenes as pictures, the replicas after each, data for the script.
 
-What is drawn of a partition is a `Drawn`; `anchors` say where on the page a step is found, for the
-story to point there. Where room is short (`room.py`) the tables and the data are told in brief, and
-the section begins with what is left out of it.
+A `Drawn` has what is drawn of one partition. Its `anchors` name the place of each step on the page,
+so that the story can link to it. On a shortened page (`room.py`), tables and data are shorter, and
+the section begins with what it leaves out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ottla.report.page.document import section
 from ottla.sim.recording.record import Recording
 
 WIDEST = 1280
-"""What has room across a page in a wide window (`explain.css`), where it is not to scroll."""
+"""Width, in a wide window, of a diagram that need not scroll (`explain.css`)."""
 
 
 @dataclass(slots=True)
@@ -31,16 +31,16 @@ class Drawn:
 
     story: Story
     moments: Sequence[Moment]
-    """All that could be drawn."""
+    """All moments that could be drawn."""
     scenes: list[Scene]
 
     @property
     def count(self) -> int:
-        """Moments that are drawn."""
+        """How many moments are drawn."""
         return sum(len(scene.moments) for scene in self.scenes)
 
     def anchors(self) -> dict[int, str]:
-        """Where each step is drawn, by its number."""
+        """The anchor of each step that is drawn, by its number."""
         return {
             step.number: anchor(self.story.partition, moment)
             for scene in self.scenes
@@ -52,7 +52,7 @@ class Drawn:
 def steps_section(
     recording: Recording, drawn: Drawn, *, brief: bool = False, note: str = ""
 ) -> str:
-    """The section. `brief`: room is short; `note` is HTML about what is left out."""
+    """The section. `brief`: for a shortened page; `note` is HTML about what is left out."""
     partition = drawn.story.partition
     pencil = Diagram(Lanes(recording, partition), _clients(drawn.scenes), recording.names)
     watched = Lanes(recording, partition)
@@ -81,7 +81,7 @@ def steps_section(
 
 
 def _clients(scenes: Iterable[Scene]) -> list[int]:
-    """Clients to whom anything happens in what is drawn."""
+    """Clients that take part in these scenes."""
     found = set()
     for scene in scenes:
         for moment in scene.moments:

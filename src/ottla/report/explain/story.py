@@ -1,11 +1,11 @@
 """The story: which events of a run matter, told in order.
 
-Of a run that failed these are the events about what went wrong, and what moved leadership around
-them. What went wrong is known by the row that shows it: a batch (producer, epoch, sequence), an
-entry (log index), a leadership. Of a run that passed they are its failovers and whatever was not
-plainly accepted.
+In a failed run, these are the events about what went wrong, and the changes of leadership around
+them. The row that shows the anomaly says what it is about: a batch (producer, epoch, sequence), an
+entry (log index), or a leadership. In a run that passed, the events are its failovers, and all
+requests that were not simply accepted.
 
-Every step of the partition gets a weight; what is too much falls away from the lightest on.
+Every step of the partition gets a weight. If there are too many, the lightest are dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import NOWHERE, Step
 
 MOST_ITEMS = 48
-"""What a reader still reads."""
+"""Most events of a story; nobody reads more."""
 _EVERYWHERE = {"beyond", "fault", "pause", "resume", "phase", "command", "ended", "noticed"}
 _MOVES = {
     "leader": 5,
@@ -46,9 +46,9 @@ _MOVES = {
     "ended": 5,
     "noticed": 5,
 }
-"""Weight of what matters in every run."""
+"""Weights of events that matter in every run."""
 _ABOUT = {"append": 6, "answer": 6, "ok": 6, "send": 4, "error": 4, "decided": 7, "truncate": 8}
-"""Weight of what is about the batch that went wrong."""
+"""Weights of events about the batch that went wrong."""
 _ABOUT_FROM = 6
 _BAD = 100
 _PARTITION = re.compile(r"\bpartition (-?\d+)")
@@ -61,7 +61,7 @@ class Item(NamedTuple):
     text: str
     weight: int
     more: int = 0
-    """So many like it follow."""
+    """How many similar events follow it."""
 
 
 @dataclass(slots=True)
@@ -71,14 +71,14 @@ class Story:
     partition: int
     items: list[Item]
     bad: int | None
-    """The step that shows the anomaly; None in a run that passed."""
+    """The step that shows the anomaly; None if there is no anomaly."""
     name: str = ""
     promised: str = ""
     found: str = ""
 
 
 class _About(NamedTuple):
-    """What the anomaly is about; None: not that."""
+    """What the anomaly is about; a field is None if it is not about that."""
 
     pid: int | None = None
     epoch: int | None = None
@@ -89,7 +89,7 @@ class _About(NamedTuple):
 def tell(
     recording: Recording, partition: int, anomaly: Anomaly | None, most: int = MOST_ITEMS
 ) -> Story:
-    """The story of a partition, at most `most` items; up to `anomaly`, if there is one."""
+    """The story of a partition, of at most `most` items. It ends at `anomaly`, if there is one."""
     bad = None if anomaly is None else _step_of(recording, anomaly)
     narrow = anomaly is not None and anomaly.invariant not in NOWHERE
     about = _about(recording.steps[bad].row) if narrow and bad is not None else _About()
@@ -107,13 +107,13 @@ def tell(
 
 
 def partition_of(recording: Recording, anomaly: Anomaly) -> int:
-    """Where it went wrong, -1 for the controller; 0 if that is no single partition."""
+    """The partition of an anomaly, -1 for the controller; 0 if it belongs to no single one."""
     return home_of(recording, anomaly) or 0
 
 
 def home_of(recording: Recording, anomaly: Anomaly) -> int | None:
-    """Where it went wrong, -1 for the controller; None if that is no single partition, or nobody
-    says which."""
+    """The partition of an anomaly, -1 for the controller; None if it belongs to no single one, or
+    its text does not name one."""
     if anomaly.invariant not in NOWHERE:
         return recording.rows[anomaly.eid].partition or 0
     named = {int(each) for each in _PARTITION.findall(anomaly.text)} & {*recording.placement}
@@ -121,7 +121,7 @@ def home_of(recording: Recording, anomaly: Anomaly) -> int | None:
 
 
 def concerns(step: Step, partition: int, replicas: tuple[int, ...]) -> bool:
-    """Whether a step has to do with a partition."""
+    """Whether a step concerns a partition."""
     if step.partition is not None:
         return step.partition == partition
     if step.what not in _EVERYWHERE and step.place is not None and step.place[0] == "node":
@@ -165,7 +165,7 @@ def _is_about(step: Step, about: _About) -> bool:
 
 
 def _elects(step: Step, bad: Event | None) -> bool:
-    """Whether a node gives its vote to a leadership that should not be."""
+    """Whether a node grants its vote for the leadership that breaks the invariant."""
     if bad is None or bad.kind != "leader" or step.what != "sent" or step.wire is None:
         return False
     message = step.wire.message
@@ -181,7 +181,7 @@ def _touches(about: _About, pid: int, seqs: tuple[int, int]) -> bool:
 
 
 def _chosen_from(recording: Recording, partition: int, bad: int | None) -> list[Step]:
-    """The steps that a story is chosen from; that which is bad may be another partition's."""
+    """The steps from which a story is chosen. The bad step may belong to another partition."""
     steps = recording.near(partition)
     if bad is None or recording.steps[bad].partition in {None, partition}:
         return steps
@@ -214,8 +214,8 @@ def _weigh(
 
 
 def _around(weighed: list[tuple[Step, int]]) -> list[tuple[Step, int]]:
-    """What is about the anomaly, and what moved from the leadership before it on: what came later
-    says nothing about it, should it have been noticed late."""
+    """The events about the anomaly, and all other events since the leadership before them. Later
+    events explain nothing, even if the anomaly was noticed late."""
     places = [place for place, (_, weight) in enumerate(weighed) if _ABOUT_FROM <= weight < _BAD]
     if not places:
         return weighed
@@ -230,8 +230,8 @@ def _around(weighed: list[tuple[Step, int]]) -> list[tuple[Step, int]]:
 
 
 def _doomed(recording: Recording, partition: int) -> set[int]:
-    """Steps in which a leader appended what it had to cut later: whoever was told of that, or
-    counted on it, is in the story."""
+    """Steps in which a leader appended entries that it later had to cut. They belong to the story,
+    because clients and other replicas may have relied on them."""
     doomed: set[int] = set()
     written: dict[tuple[int | None, int], int] = {}
     for step in recording.steps:
@@ -249,7 +249,7 @@ def _doomed(recording: Recording, partition: int) -> set[int]:
 
 
 def _folded(weighed: Iterable[tuple[Step, int]], recording: Recording) -> Iterator[Item]:
-    """Repetitions, such as the tenth retry, become a count at the first."""
+    """Join repetitions, such as the tenth retry: the first one gets their number."""
     waiting: Item | None = None
     before: tuple[object, ...] | None = None
     for step, weight in weighed:
@@ -268,12 +268,12 @@ def _folded(weighed: Iterable[tuple[Step, int]], recording: Recording) -> Iterat
 
 
 _BETWEEN = {"fault": ", ", "ended": ": ", "noticed": ": "}
-"""Who it is and what is said of it."""
+"""The text between a name and the sentence about it."""
 _REPEATED = {"error", "send", "ok", "fault"}
 
 
 def _thin(items: list[Item], most: int) -> list[Item]:
-    """At most so many, the heaviest; of equal ones the last."""
+    """At most `most` items, the heaviest; of equally heavy ones the last."""
     if len(items) <= most:
         return items
     heaviest = sorted(items, key=lambda item: (item.weight, item.step), reverse=True)

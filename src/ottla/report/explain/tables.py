@@ -1,14 +1,14 @@
-"""What stands on every replica: as a table for readers, and as data for the page's script.
+"""The state of every replica: as a table for readers, and as data for the page's script.
 
-The table shows the replicas behind a scene. The script shows them behind any moment: it is given
-what stood there when a scene began, and what each of its moments changed.
+The table shows the replicas after a scene. The script shows them after any moment: it gets their
+state at the beginning of a scene, and the changes of each moment.
 
-Entries are written `offset producer/epoch:sequences`, with the term as colour and in their title.
-An entry above the high watermark of its replica is marked `+`: it may still be cut. One that other
-replicas have otherwise at the same place is marked `!`.
+Entries are written `offset producer/epoch:sequences`; colour and title give the term. An entry at
+or above the high watermark of its replica is marked `+`: it may still be cut. An entry is marked
+`!` if another replica has a different one at the same place.
 
-On a large page room is short (`room.py`): there what is alike on several nodes is told once, of
-many producers some are told, and the script is given of the producers what changed alone.
+On a shortened page (`room.py`), what is equal on several nodes appears once, only some of many
+producers are shown, and the script gets only those producers that changed.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from ottla.report.page.document import table
 from ottla.sim.recording.states import DOWN, Change, Known, Line
 
 SHOWN = 10
-"""Entries at the end of a log that are shown."""
+"""How many entries at the end of a log are shown."""
 KEPT = 24
-"""Entries that the script is given from before a scene: it shows as many, and may see some cut."""
+"""How many entries before a scene the script gets: those that it shows, and some in reserve,
+because entries may be cut."""
 
 
 PRODUCERS = 12
-"""Producers that are told of where room is short."""
+"""How many producers a shortened page shows."""
 
 
 def states(known: Mapping[NodeId, Known], title: str, chosen: Sequence[int] | None = None) -> str:
-    """The table of all replicas. `chosen`, where room is short: producers to tell of."""
+    """The table of all replicas. `chosen`: on a shortened page, the producers to show first."""
     before: dict[str, NodeId] | None = None if chosen is None else {}
     rows = "".join(_row(node, each, known, before, chosen) for node, each in known.items())
     producers = "producers: epoch, window as first-last@offset, + in flight"
@@ -69,7 +70,7 @@ def _row(
 
 
 def _once(told: str, node: NodeId, before: dict[str, NodeId]) -> str:
-    """What another node had alike is not told again."""
+    """The text, or a reference to an earlier node with the same text."""
     first = before.setdefault(told, node)
     if first == node or not told:
         return told
@@ -86,7 +87,7 @@ def _only(
 
 
 def producers_in(scene: Scene) -> Sequence[int]:
-    """Of whom a scene speaks, the last one first."""
+    """The producers in a scene, the last one first."""
     rows = [step.row for moment in scene.moments for step in moment.steps if step.row is not None]
     return list(dict.fromkeys(row.pid for row in reversed(rows) if row.pid is not None))
 
@@ -111,7 +112,7 @@ def _entry(line: Line, known: Known, others: Mapping[NodeId, Known]) -> str:
 
 
 def entry_text(line: Line) -> str:
-    """An entry in a few letters."""
+    """An entry as a short text."""
     if line.off is None:
         return f"(term {line.term})"
     who = batch(line.pid, line.epoch, line.seq, line.seq_last)
@@ -119,7 +120,7 @@ def entry_text(line: Line) -> str:
 
 
 def _otherwise(line: Line, other: Known) -> bool:
-    """Whether that log has another entry at the same place."""
+    """Whether the other log has a different entry at the same place."""
     if not other.log:
         return False
     place = line.log_index - other.log[0].log_index
@@ -130,8 +131,8 @@ def _otherwise(line: Line, other: Known) -> bool:
 
 
 def data(lanes: Lanes, scenes: Iterable[Scene], *, brief: bool = False) -> list[dict[str, Any]]:
-    """Per scene what stood on each node (`base`), and changes by moment (`moments`). `brief`: for
-    a page where room is short."""
+    """For each scene, the state of each node at its beginning (`base`), and the changes by moment
+    (`moments`). `brief`: for a shortened page."""
     told = []
     for scene in scenes:
         if not scene.moments:
@@ -152,10 +153,13 @@ def data(lanes: Lanes, scenes: Iterable[Scene], *, brief: bool = False) -> list[
 
 
 class _Shorter:
-    """Shortens what the script is given of one scene. In `base` a log or producers that are a
-    former node's are its number. In changes `told` are the producers that changed, null for one
-    that is gone, and `skip` is how many entries were added in front of those in `add`, so many that
-    they alone are shown. `others` says that there are producers of whom nothing is told."""
+    """Shortens the data of one scene for the script.
+
+    In `base`, a log (or the producers) that equals that of an earlier node is replaced by the
+    number of that node. In a change, `told` has the producers that changed, null for one that is
+    gone. `skip` counts entries that were added before those in `add`; the script need not show
+    them. `others` says that there are producers that are not in the data.
+    """
 
     def __init__(self, base: Mapping[str, dict[str, Any]], chosen: Sequence[int]):
         self._chosen = chosen
@@ -173,7 +177,7 @@ class _Shorter:
             self.base[node] = short
 
     def shorten(self, changes: Iterable[list[Any]]) -> None:
-        """The changes of a moment, in place."""
+        """Shorten the changes of a moment, in place."""
         for node, change in changes:
             if "producers" in change:
                 self._tell(str(node), change)
@@ -192,7 +196,7 @@ class _Shorter:
 
 
 def as_json(value: Any) -> str:
-    """Data that may stand in a script element."""
+    """The data as JSON that is safe in a script element."""
     return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
 
 
@@ -208,7 +212,7 @@ def _known(known: Known) -> dict[str, Any]:
 
 
 def _line(line: Line) -> list[Any]:
-    # The chain is only compared; 32 bits of it are enough for that, and exact in a script.
+    # The chain is only compared. For that, 32 bits are enough, and JavaScript keeps them exactly.
     return [line.log_index, line.off, line.term, entry_text(line), line.chain & 0xFFFFFFFF]
 
 

@@ -1,7 +1,7 @@
-"""What wires say to people: which are drawn, what is on them, and what goes and comes over them.
+"""Texts about wires: which wires are drawn, their titles, and sentences about their messages.
 
-A message is worth a word of its own (*quiet*) only where no row of the history says more: the end
-of a wire that is drawn is never without words.
+The end of a wire that is drawn always has a sentence. If no row of the history gives one, the
+message itself gives it (`quiet`).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ FAMILIES = {
     SNAPSHOT: "snapshots",
     BARRIER: "leadership barriers",
 }
-"""Kinds of wires that are drawn, and what they are called."""
+"""Kinds of wires that are drawn, with their names."""
 
 
 def family(wire: Wire) -> str | None:
-    """What kind of wire it is; None for one that is not drawn."""
+    """The kind of a wire; None if it is not drawn."""
     message = wire.message
     if isinstance(message, AppendEntries):
         return APPEND if message.last_index > message.prev_index else None
@@ -68,7 +68,7 @@ _FAMILIES: dict[str, tuple[type, ...]] = {
 
 
 def wire_label(wire: Wire) -> str:
-    """What is on a wire, for its title."""
+    """The title of a wire: its message in a few words."""
     message = wire.message
     name = name_of(message)
     if isinstance(message, AppendEntries):
@@ -92,7 +92,7 @@ def entries(message: AppendEntries) -> str:
 
 
 def quiet(step: Step) -> str | None:
-    """What goes and comes, in words, where nothing else is said."""
+    """A sentence about the message of a step, for a step that has no other sentence."""
     wire = step.wire
     if wire is None or family(wire) is None:
         return None
@@ -132,7 +132,7 @@ def _quiet_client(step: Step, message: Any, wire: Wire) -> str | None:
 
 
 def client_name(number: int) -> str:
-    """What a client is called; the stray is none of the run's own."""
+    """The name of a client; the stray is not one of the run's own clients."""
     return "the stray" if number == STRANGER else f"client {number}"
 
 

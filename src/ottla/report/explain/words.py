@@ -1,8 +1,8 @@
-"""What a step of a recording says to people: one short sentence, or nothing.
+"""The sentence of a step of a recording, for people: one short sentence, or none.
 
-A row of the history is worth a sentence when it changes what somebody may count on: who leads, what
-lies in a log, what a client was told. The rest (*dull*: what was applied, what became durable, what
-a client was handed) stands in the tables beside the picture, or only in `ottla sim show`.
+A row of the history gets a sentence if it changes something that others rely on: the leader, a log,
+or an answer to a client. Other rows are *dull*: entries applied, entries durable, records read.
+They are in the tables beside the picture, or only in `ottla sim show`.
 
 A batch is written `producer/epoch:first-last`, by its sequences.
 """
@@ -142,12 +142,12 @@ def _phase(row: Event) -> str | None:
 
 
 def _decide(row: Event) -> str | None:
-    """Of decisions those of the reference model, which are there where it differs."""
+    """A sentence only for decisions of the reference model; it has a row only where it differs."""
     return None if row.node else f"says of {batch_of(row)}: {_opinion(row)}"
 
 
 def _misjudged(step: Step) -> str:
-    """The reference model is of another opinion than who decided."""
+    """A sentence about a decision with which the reference model does not agree."""
     assert step.row is not None, "the opinion of the model"
     what, taken = batch_of(step.row), step.detail
     did = _DID.get(taken.code, "refuses {} as " + taken.code).format(what)
@@ -235,7 +235,7 @@ _STEPS: dict[str, Callable[[Step], str | None]] = {
 
 
 def sentence(step: Step) -> str | None:
-    """What a step says; None if it is dull."""
+    """The sentence of a step; None if it is dull."""
     if step.row is not None:
         if step.what == "decide" and step.detail is not None:
             return _misjudged(step)
@@ -246,7 +246,7 @@ def sentence(step: Step) -> str | None:
 
 
 def joined(steps: Sequence[Step]) -> str:
-    """What several steps of one place and moment say, in one line."""
+    """The sentences of several steps of one moment, in one line."""
     said = _joined(steps)
     return said or "; ".join(dict.fromkeys(filter(None, map(quiet, steps))))
 
@@ -273,7 +273,7 @@ _RUNS = {"ok": "is told: stored at", "poll": "reads"}
 
 
 def _run(rows: list[Event]) -> str:
-    """Rows of one kind, one per record, as one."""
+    """One sentence for several rows of one kind, one row per record."""
     offs = [row.off for row in rows if row.off is not None]
     if rows[0].kind == "ok" and (not offs or offs[0] < 0):
         return f"counts {len(rows)} records as sent (acks=0)"
@@ -282,7 +282,7 @@ def _run(rows: list[Event]) -> str:
 
 
 def _together(parts: list[str]) -> list[str]:
-    """`sends X to 2` and `sends X to 3` are `sends X to 2, 3`; answers alike are one as well."""
+    """Join `sends X to 2` and `sends X to 3` into `sends X to 2, 3`, and equal answers, too."""
     told: list[str] = []
     for part in parts:
         merged = None if not told else _one_of_two(told[-1], part)
@@ -307,12 +307,12 @@ def _one_of_two(left: str, right: str) -> str | None:
 
 
 def group_name(partition: int) -> str:
-    """What a Raft group is called."""
+    """The name of a Raft group."""
     return "controller" if partition < 0 else f"partition {partition}"
 
 
 def place_name(place: Place | None, names: dict[int, str]) -> str:
-    """Who it is."""
+    """The name of a node or a client."""
     if place is None:
         return ""
     kind, number = place

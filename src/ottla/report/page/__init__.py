@@ -1,1 +1,1 @@
-"""The look of the house: what every HTML page that Ottla writes has in common."""
+"""What all HTML pages of Ottla have in common: frame, style, charts."""

@@ -1,11 +1,10 @@
 """Charts as inline SVG: lines over a number, or bars over names.
 
-Published figures are rings that nothing joins; what was measured is a line with dots, or a bar.
-Where a figure is uncertain a whisker goes from end to end of its 95 % interval; along a line with
-many points it is a band. Points of several lines over the same x stand a little apart, so that each
-whisker is seen. A line that others lie upon is wider, so that it is seen. Bars stand, and
-lie where their names need the room. Colours come from the page's classes, by the place of a series;
-a mark's title says its numbers.
+Measured figures are a line with dots, or bars. Published figures are rings without a line. A
+whisker shows the 95 % interval of a figure; on a line with many points it is a band. Points of
+several lines at the same x are a little apart, so that each whisker is visible. A line that is
+hidden by others is drawn wider. Bars are vertical, or horizontal if their names need the room.
+Colours come from the page's classes, by the place of a series. The title of a mark has its numbers.
 """
 
 from __future__ import annotations
@@ -26,29 +25,29 @@ LEFT, RIGHT, TOP, BOTTOM = 84, 24, 20, 58
 _PLOT_WIDTH = WIDTH - LEFT - RIGHT
 _PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 _FIGURE = 18
-"""Room for the figure above a bar."""
+"""Height of the number above a bar."""
 _BARS_SHARE = 0.7
-"""Of a name's place that its bars take."""
+"""The share of a name's width that its bars take."""
 _LETTER = 8.5
-"""Width of a letter, about, on paper, where it is larger."""
+"""About the width of a letter on paper, where it is larger than on screen."""
 _WIDEST_NAME = 510
 _WIDEST_BAR = 90
 _BAR = 17
-"""Height of a bar that lies."""
+"""Height of a horizontal bar."""
 _MANY = 10
-"""Points from which a line has a band, not whiskers."""
+"""With at least this many points, a line has a band, not whiskers."""
 _WIDER = 3.0
-"""By which a line is wider for each that lies upon it."""
+"""Width that is added to a line for each other line that hides it."""
 _UPON = 3.0
-"""Points nearer than that hide each other."""
+"""Points nearer than this hide each other."""
 _APART = 7.0
-"""Between points of two lines over the same x, where they have whiskers."""
+"""Distance between points of two lines at the same x, if they have whiskers."""
 COLOURS = 8
-"""Series beyond so many repeat the colours."""
+"""Number of colours; further series use them again."""
 
 
 def draw(chart: Chart) -> str:
-    """The picture. A chart without a point is one line that says so."""
+    """The picture; for a chart without points, one line that says so."""
     if not any(each.points for each in chart.series):
         return '<p class="fine">There is nothing to draw.</p>'
     if chart.names and _crowded(chart):
@@ -66,7 +65,7 @@ def legend(chart: Chart) -> str:
 
 
 def certainty(chart: Chart) -> str:
-    """What whiskers and bands are, and why a point has none; empty where nobody asks for any."""
+    """A note on whiskers and bands, and why a point has none; empty if the chart wants none."""
     spans = [span for each in chart.series if not each.published for span in each.spans]
     if not spans:
         return ""
@@ -78,15 +77,15 @@ def certainty(chart: Chart) -> str:
 
 
 def _crowded(chart: Chart) -> bool:
-    """Would names or figures of standing bars run into each other?"""
+    """Whether the names or numbers of vertical bars would overlap."""
     slot = _PLOT_WIDTH / len(chart.names)
     longest = max(map(len, chart.names)) * _LETTER
     return slot < longest + 10 or slot * _BARS_SHARE / len(chart.series) < 5 * _LETTER
 
 
 def _placed(chart: Chart) -> Iterator[tuple[int, Series]]:
-    """Each series with the number of its colour: published figures have that of the series before
-    them, which they are to be compared with."""
+    """Each series with the number of its colour. Published figures have the colour of the series
+    before them, with which they are compared."""
     place = 0
     for each in chart.series:
         if not each.published:
@@ -103,7 +102,7 @@ def _spans(series: Series) -> tuple[Span | None, ...]:
 
 
 def _values(chart: Chart) -> list[float]:
-    """Every number of the y axis, ends of intervals too."""
+    """Every value on the y axis, with the ends of intervals."""
     found = [y for each in chart.series for _, y in each.points]
     return found + [end for each in chart.series for span in each.spans for end in span or ()]
 
@@ -125,17 +124,17 @@ class _Upright:
 
     def __init__(self, chart: Chart):
         self.chart = chart
-        # Bars begin at nothing: their length is the figure, which stands above it, and needs room.
+        # Bars begin at 0, because their length is the number. It is above the bar and needs room.
         room = 1 + _FIGURE / _PLOT_HEIGHT if chart.names else 1
         values = [room * each for each in _values(chart)]
         self._up = Axis(values, _PLOT_HEIGHT, factors=not chart.names)
 
     def y(self, value: float) -> float:
-        """Vertical place."""
+        """The vertical place of a value."""
         return HEIGHT - BOTTOM - self._up.place(value)
 
     def grid(self) -> Iterator[str]:
-        """What both kinds have: the y axis, and what the axes are called."""
+        """What both kinds share: the y axis, and the names of the axes."""
         for value in self._up.marks:
             y = self.y(value)
             yield svg.line("grid", (LEFT, y), (WIDTH - RIGHT, y))
@@ -147,7 +146,7 @@ class _Upright:
         yield svg.text("name", LEFT, TOP - 6, self.chart.y)
 
     def whisker(self, colour: str, x: float, span: Span | None) -> Iterator[str]:
-        """From one end of an interval to the other."""
+        """A whisker from one end of an interval to the other."""
         if span is not None:
             low, high = map(self.y, span)
             yield (
@@ -207,7 +206,7 @@ class _Lines(_Upright):
         return [(self._x(x), self.y(y)) for x, y in series.points]
 
     def _under(self, series: Series) -> int:
-        """How many of the lines that are drawn later hide this one: it is drawn so much wider."""
+        """How many of the lines that are drawn later hide this one."""
         mine = self._places(series)
         later = self.chart.series[self.chart.series.index(series) + 1 :]
         hiding = [each for each in later if _alike(mine, self._places(each))]
@@ -227,7 +226,7 @@ class _Lines(_Upright):
 
 
 def _alike(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> bool:
-    """Do most points of one line lie upon those of the other?"""
+    """Whether most points of one line are hidden by those of the other."""
     there = dict(other)
     return 2 * sum(abs(there.get(x, inf) - y) < _UPON for x, y in one) > len(one)
 
@@ -270,14 +269,14 @@ class _Standing(_Upright):
 
 
 class _Lying:
-    """Bars one below the other, each name in front of its own."""
+    """Bars one below the other, each with its name on the left."""
 
     def __init__(self, chart: Chart):
         self.chart = chart
         letters = _LETTER * max(map(len, chart.names))
         self._left = min(letters, _WIDEST_NAME) + 24
         room = 9 * _LETTER
-        """For figures behind the bars."""
+        """Room for numbers to the right of the bars."""
         self._along = Axis(_values(chart), WIDTH - RIGHT - room - self._left, factors=False)
         self._slot = len(chart.series) * _BAR + 10
         self._height = TOP + len(chart.names) * self._slot + BOTTOM

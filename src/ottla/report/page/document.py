@@ -1,7 +1,6 @@
 """A page: one HTML file that needs nothing else, for screens light and dark, and for paper.
 
-The house's style is written into every page, the page's own behind it. What a page says must be
-readable without its script.
+Every page has the common style, and then its own. All content must be readable without the script.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _BRAND = '<p class="brand">Ottla '
 
 
 def document(title: str, sections: Iterable[str], *styles: Path, script: Path | None = None) -> str:
-    """The whole file. `sections` are HTML, `title` is text; `styles` come behind the house's."""
+    """The whole file. `sections` are HTML, `title` is text; `styles` come after the common one."""
     sheets = "".join(each.read_text(encoding="utf-8") for each in (HOUSE, *styles))
     code = "" if script is None else f"<script>{script.read_text(encoding='utf-8')}</script>"
     return "\n".join(
@@ -35,14 +34,14 @@ def document(title: str, sections: Iterable[str], *styles: Path, script: Path | 
 
 
 def is_page(text: str) -> bool:
-    """Whether a text is a page of this house, which another may replace."""
+    """Whether a text is a page of Ottla's, which another page may replace."""
     return text.startswith(_BEGIN) and _BRAND in text
 
 
 def header(title: str, badge: tuple[str, str], lead: str, fine: str) -> str:
-    """The head of a page: text, but `fine`, which is HTML.
+    """The head of a page. `fine` is HTML, all else is text.
 
-    `badge`: *good*, *bad* or, where nothing is judged, *plain*; and a few words.
+    `badge`: *good*, *bad* or, if nothing is judged, *plain*; and a few words.
     """
     kind, word = badge
     return (
@@ -59,8 +58,8 @@ def section(title: str, body: str, name: str = "") -> str:
 
 
 def table(heads: Iterable[str], rows: str, *, caption: str = "", kind: str = "") -> str:
-    """A table that scrolls where it is too wide. `heads` are text, a number's begins with `#`;
-    `rows` are HTML."""
+    """A table that scrolls if it is too wide. `heads` are text, with a leading `#` for a column of
+    numbers; `rows` are HTML."""
     cells = "".join(
         f'<th class="n">{escape(each[1:])}</th>' if each[:1] == "#" else f"<th>{escape(each)}</th>"
         for each in heads
@@ -73,5 +72,5 @@ def table(heads: Iterable[str], rows: str, *, caption: str = "", kind: str = "")
 
 
 def facts(told: Iterable[tuple[str, str]]) -> str:
-    """Pairs of a thing and how it is, both text."""
+    """A list of names with their values, both text."""
     return "<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in told) + "</dl>"

@@ -1,5 +1,5 @@
-"""Axes of a chart: from numbers to places, in equal steps, or in equal factors where numbers lie so
-far apart that in equal steps most of them would be one dot.
+"""Axes of a chart, which turn numbers into places. An axis is linear, or logarithmic if the numbers
+are so far apart that most of them would be one dot on a linear axis.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from math import ceil, floor, log10
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _MARKS = 6
-"""Marks on an axis, about."""
+"""About how many marks an axis has."""
 _FAR = 30
-"""Factor between the ends from which an axis goes in factors."""
+"""An axis is logarithmic if its ends differ by this factor or more."""
 
 
 class Axis:
-    """One axis, `length` long; `place` counts from its beginning. From 0 on, unless it goes in
-    factors, which it does where it may (`factors`) and where it helps."""
+    """One axis, `length` long; `place` counts from its beginning. A linear axis begins at 0.
+    `factors` allows a logarithmic axis, which is chosen if it helps."""
 
     def __init__(self, values: Sequence[float], length: float, *, factors: bool):
         low, high = min(values), max(values)
@@ -31,7 +31,7 @@ class Axis:
             self.marks = [number * step for number in range(round(self.end / step) + 1)]
 
     def place(self, value: float) -> float:
-        """Where a value is; what lies below the beginning is drawn at it."""
+        """The place of a value; a value below the beginning is drawn at the beginning."""
         if self.factors:
             share = log10(max(value, self.start) / self.start) / log10(self.end / self.start)
         else:
@@ -40,12 +40,12 @@ class Axis:
 
 
 def _in_factors(low: float, high: float) -> tuple[float, float]:
-    """The ends, a little wider than the values."""
+    """The ends of a logarithmic axis, a little beyond the values."""
     return low / 1.25, high * 1.25
 
 
 def _decades(start: float, end: float) -> list[float]:
-    """1, 2 and 5 of each power of ten; over more than three of them only 1."""
+    """1, 2 and 5 times each power of ten; only 1 times if there are more than three powers."""
     digits = (1, 2, 5) if end / start <= 10**3 else (1,)
     exponents = range(floor(log10(start)), ceil(log10(end)) + 1)
     numbers = (digit * 10.0**exponent for exponent in exponents for digit in digits)
@@ -53,7 +53,7 @@ def _decades(start: float, end: float) -> list[float]:
 
 
 def _step(top: float) -> float:
-    """A round number that goes about `_MARKS` times into `top`."""
+    """A round number that fits about `_MARKS` times into `top`."""
     raw = top / _MARKS
     scale = 10.0 ** floor(log10(raw))
     return next(each * scale for each in _STEPS if each * scale >= raw * (1 - 1e-9))

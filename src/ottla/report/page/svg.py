@@ -1,5 +1,5 @@
 """Pieces of inline SVG. Colours come from the page's CSS classes, so that a picture follows dark
-mode and print; what a mark means is also said in its title.
+mode and print. The title of a mark also says what it means.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ HATCH = (
     'patternTransform="rotate(45)"><rect class="gap-ground" width="6" height="6"/>'
     '<line class="gap-line" x1="0" y1="0" x2="0" y2="6"/></pattern></defs>'
 )
-"""What `url(#hatch)` fills with: nobody leads."""
+"""Defines `url(#hatch)`, the pattern for a time without a leader."""
 
 
 def text(kind: str, x: float, y: float, said: str, anchor: str = "start") -> str:
@@ -29,7 +29,7 @@ def line(kind: str, start: tuple[float, float], end: tuple[float, float], more: 
 
 
 def box(kind: str, place: tuple[float, float], size: tuple[float, float], title: str = "") -> str:
-    """A rectangle at least one wide, with rounded corners and its story in the title."""
+    """A rectangle with rounded corners and a title, at least 1 wide."""
     told = f"<title>{escape(title)}</title>" if title else ""
     x, y = place
     width, height = size

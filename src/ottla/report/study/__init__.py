@@ -1,1 +1,1 @@
-"""The report of a study: one HTML file with its answer, its tables, its pictures and its bill."""
+"""The report of a study: one HTML file with its answer, tables, pictures and cost."""

@@ -1,16 +1,16 @@
 """The page of a study: one HTML file that needs nothing else.
 
-    head       what was asked
+    head       the question
     answer     one sentence, made of the numbers
-    broke      runs that came to no end, if any: which, why, and the command that shows it
+    broke      runs that ended with an exception, if any: which, why, and the command that shows it
     pictures   with the 95 % interval of each figure
     tables
-    worst      runs that are worst to who asked: the command that does each again, and its picture
-    judged     how many runs were judged, and what is broken
-    bill       what it took, stage by stage, and per 1,000 seeds
-    study      the file that was asked with, word for word; canary, engines, commits, versions
+    worst      the worst runs by the study's own measure: the command for each, and its picture
+    judged     how many runs were judged, and which invariants are broken
+    bill       the cost, stage by stage, and per 1,000 seeds
+    study      the study's file, word for word; canary, engines, commits, versions
 
-Everything is said in text too; it can be read on paper, in the dark and on a telephone.
+All content is also in text. The page can be read on paper, in dark mode and on a telephone.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from ottla.sim.sweeps.bounds import bounded
 
 STYLE = Path(__file__).with_name("study.css")
 _TALL = 'class="chart"'
-"""Of a picture that is not merely wide."""
+"""Marks a tall picture, which needs a page of paper of its own."""
 _WORD = 22
-"""Letters of a cell that stay on one line."""
+"""Most letters of a cell that stay on one line."""
 _UNPAID = (
-    "Agree compares all verdicts, and report asks the tables for what this page tells: both are "
-    "done with every command, and counted as they were done first. Not in it are opening the "
-    "engine, drawing this page, and what a process that was ended had begun and not yet counted."
+    "Agree compares all verdicts, and report queries the tables for this page. Both are done with "
+    "every command, and counted as they were done first. Not counted are opening the engine, "
+    "drawing this page, and work that a process had begun when it was stopped."
 )
-"""What is not on the bill."""
+"""What the bill counts, and what it does not count."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is shown of one of the worst runs."""
+    """The pictures of one of the worst runs."""
 
     glance: str
     """The whole run on one line of time: HTML."""
@@ -65,7 +65,7 @@ class Picture:
 
 
 def page(findings: Findings, pictures: Mapping[int, Picture]) -> str:
-    """The whole file. `pictures`: of the worst runs, by number; one may lack."""
+    """The whole file. `pictures`: of the worst runs, by number; some may be missing."""
     sections = [
         _header(findings),
         f'<section class="answer"><p>{escape(findings.answer)}</p></section>',
@@ -86,8 +86,8 @@ def page(findings: Findings, pictures: Mapping[int, Picture]) -> str:
 
 
 def _shown(findings: Findings) -> list[str]:
-    """Pictures, then tables. A picture that needs a page of paper to itself is none to begin with:
-    it would leave the first page half empty, and a table begins wherever there is room."""
+    """Pictures, then tables. If the first picture is tall, a table comes before it: the picture
+    needs a page of paper of its own, and would leave the first page half empty."""
     pictures = [section(each.title, _picture(each, findings.seeds)) for each in findings.charts]
     tables = [section(each.title, _table(each)) for each in findings.tables]
     first = tables[:1] if pictures and _TALL in pictures[0] else []
@@ -103,7 +103,7 @@ def _header(findings: Findings) -> str:
 
 
 def _broke(findings: Findings) -> Iterator[str]:
-    """Runs that came to no end, the first of them by name."""
+    """Runs that an exception ended; the first of them in detail."""
     if not findings.broke:
         return
     runs = f"{counted(findings.broke, 'run')} came to no end"
@@ -156,7 +156,7 @@ def _cells(columns: Sequence[Column], row: Iterable[str]) -> Iterator[str]:
 
 
 def reading() -> str:
-    """How the pictures of runs are read."""
+    """How to read the pictures of runs."""
     return (
         f'<p class="legend">{"".join(glance_legend())}</p>'
         '<p class="note">Each run twice: all of it on one line of time, and below it, message by '
@@ -254,7 +254,7 @@ def _time(seconds: float) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes as people read them.
+    """A number of bytes as a short text.
 
     >>> size(999), size(12_345), size(5_600_000_000)
     ('999 bytes', '12.3 kB', '5.6 GB')

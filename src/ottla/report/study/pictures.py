@@ -1,7 +1,7 @@
-"""Pictures of the worst runs: each is done again, watched, and must have the digest it had.
+"""Pictures of the worst runs. Each run is done again and recorded; its digest must be the same.
 
-The report holds the whole run on one line of time and its decisive part, message by message; the
-page with all of it, as `ottla sim explain` writes it, lies beside the report.
+The report has the whole run on one line of time, and its decisive part, message by message. The
+full page, as `ottla sim explain` writes it, is in a folder beside the report.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from ottla.sim.world.world import World
 
 FOLDER = "worst"
 MOMENTS = 36
-"""That are drawn in the report."""
+"""How many moments of a run the report draws."""
 CONTROLLER = -1
-"""The partition that is none: the log of the controller."""
+"""The number of the controller's log, which is not a partition."""
 _BEFORE = 0.4
-"""Of them, which share lies before the decisive one."""
+"""The share of these moments that comes before the decisive one."""
 
 
 def picture_of(study: Study, worst: Worst, beside: Path) -> Picture:
-    """The picture of a run, and its page in a folder beside the report. Raises `NotTheSameError`
-    when the run is no longer what it was, and `StudyError` when it has no such partition."""
+    """Draw a run, and write its page into a folder beside the report. Raises `NotTheSameError` if
+    the run has changed, and `StudyError` if it has no such partition."""
     variant = study.variants[worst.run_id % len(study.variants)]
     recording = recorded(study, variant, worst.seed)
     if recording.digest != worst.digest:
@@ -59,7 +59,7 @@ def picture_of(study: Study, worst: Worst, beside: Path) -> Picture:
 
 
 def recorded(study: Study, variant: Variant, seed: int) -> Recording:
-    """A run, done again and watched."""
+    """The recording of a run that is done again."""
     title = f"Seed {seed}"
     told = command(variant, seed, swarm=study.swarm, verb="explain")
     if study.swarm:
@@ -73,7 +73,7 @@ def recorded(study: Study, variant: Variant, seed: int) -> Recording:
 
 def _drawn(recording: Recording, worst: Worst, *, swarm: bool) -> tuple[str, str]:
     """The run at a glance, and its decisive part."""
-    # A whole run goes on behind its anomalies; what the study asks about is at `worst.at`.
+    # A whole run goes on after its anomalies. What the study asks about is at `worst.at`.
     shown = recording.anomalies if swarm or worst.at is None else []
     anomaly = shown[0] if shown else None
     partition = worst.partition if anomaly is None else partition_of(recording, anomaly)
@@ -94,7 +94,7 @@ def _drawn(recording: Recording, worst: Worst, *, swarm: bool) -> tuple[str, str
 
 
 def _decisive(moments: Sequence[Moment], at: Micros | None) -> Scene:
-    """The moments around `at`; around the first bad one, or at the end, if that is not said."""
+    """The moments around `at`. Without `at`, those around the first bad one, or the last ones."""
     place = len(moments) - 1
     if at is not None:
         place = next((n for n, each in enumerate(moments) if each.at >= at), place)

@@ -18,9 +18,9 @@ def write(
     path: Path,
     told: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Write the report, whole or not at all, and take away what an earlier one had beside it; its
-    bytes. `told` hears what is being drawn. Raises
-    `NotTheSameError` when one of the worst runs is no longer what it was, and `OSError`."""
+    """Write the report, all of it or nothing, and remove the pages of an earlier report. Returns
+    the size in bytes. `told` is called with each step. Raises `NotTheSameError` if one of the worst
+    runs has changed, and `OSError`."""
     pictures = {}
     for each in findings.worst:
         told(f"drawing seed {each.seed}")
@@ -33,7 +33,7 @@ def write(
 
 
 def _remove_others(beside: Path, linked: Container[str]) -> None:
-    """Pages that an earlier report had: nobody comes to them, and they tell of other runs."""
+    """Remove pages of an earlier report: nothing links to them, and their runs are others."""
     for each in (beside / FOLDER).glob("run*.html"):
         if f"{FOLDER}/{each.name}" not in linked:
             each.unlink()
