@@ -7,13 +7,14 @@ beside what came of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import Recorder
 from ottla.sim.run import undisturbed
-from ottla.sim.scenarios.files import files, opening_of
+from ottla.sim.scenarios.files import files
+from ottla.sim.scenarios.own import SUFFIX, acts_of, run_line, said_of
 from ottla.sim.scenarios.script import Script
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import BrokerBug, World
@@ -47,7 +48,10 @@ class _Recorded(Script):
 
 
 def scenario_named(name: str) -> Path | None:
-    """The file of a scenario: `s07`, `s7`, `sim-S07` as pages call it, or `s07_a_c_b`."""
+    """The file of a scenario: `s07`, `s7`, `sim-S07` as pages call it, or `s07_a_c_b`; or one of
+    somebody's own, by its path, which ends with `.txt`."""
+    if name.endswith(SUFFIX) and Path(name).is_file():
+        return Path(name)
     asked = re.sub(r"\As(\d)\Z", r"s0\1", name.lower().removeprefix("sim-"))
     return next((each for each in files() if asked in {each.stem, each.stem.split("_")[0]}), None)
 
@@ -55,17 +59,17 @@ def scenario_named(name: str) -> Path | None:
 def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recording:
     """Play an act, counted from 1, watched. `mutant`: without that safety mechanism, if any.
 
-    Raises `NoSuchActError`.
+    Raises `NoSuchActError`, and `ScenarioError` and `OSError` for one of somebody's own.
     """
     text = path.read_text(encoding="utf-8")
-    told, acts = opening_of(text), _acts(text)
+    told, acts = said_of(path, text), acts_of(text)
     if not 0 < act <= len(acts):
         raise NoSuchActError(f"{path.stem} has {len(acts)} acts")
     script = _Recorded(mutant)
     with undisturbed():
         try:
             for line in acts[act - 1]:
-                script.run(line.split())
+                run_line(partial(script.run, line.words), line)
         except BrokerBug as bug:
             script.ended_by(bug)
     rows = script.world.history.rows
@@ -85,15 +89,3 @@ def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recordin
         script.recorder.placement,
         {person.number: name for name, person in script.script_clients.items()},
     )
-
-
-def _acts(text: str) -> Sequence[list[str]]:
-    """The commands of each act."""
-    acts: list[list[str]] = []
-    for line in text.splitlines():
-        words = line[1:].split() if line.startswith(">") else []
-        if words and words[0] == "nodes":
-            acts.append([])
-        if words and words[0] != "mutant":
-            acts[-1].append(line[1:])
-    return acts

@@ -131,12 +131,13 @@ class Script:
         for line in text.splitlines():
             if line.startswith(">"):
                 self.out.append(line)
-                self._command(line[1:])
+                self.command(line[1:])
             elif not line.startswith("  "):
                 self.out.append(line)
         return "\n".join(self.out) + "\n"
 
-    def _command(self, line: str) -> None:
+    def command(self, line: str) -> None:
+        """Run one command of an act, which a `mutant` line may play again. Raises `ValueError`."""
         words = line.split()
         if words[0] == "nodes":
             self._act = []

@@ -10,6 +10,7 @@ ELSEWHERE = {
     "audit-a-topic.md": "tests/docs/test_spark_pages.py",
     "read-with-spark.md": "tests/docs/test_spark_pages.py",
     "run-a-study-on-a-cluster.md": "tests/studies/test_clusters.py",
+    "try-a-bug-of-your-own.md": "tests/docs/test_tutorial_simulator.py",
 }
 """Pages of files and clusters, and what plays them."""
 PAGES = sorted(

@@ -71,3 +71,41 @@ def run(line: str, folder: Path, seconds: float = 300) -> subprocess.CompletedPr
         timeout=seconds,
         check=False,
     )
+
+
+def follow(page: str, folder: Path) -> list[str]:
+    """Type in `folder` what `docs/<page>` says, and compare what is printed, but for how fast it
+    went and how large a page is. Returns the commands.
+
+    A command that finds something ends with status 1; those of which the page shows no output print
+    more than a reader wants to see. With OTTLA_REWRITE=1 the page is given what was printed; the
+    words around it are for a person to compare.
+    """
+    typed = []
+    for block in blocks(page):
+        if block.name:
+            (folder / block.name).write_text(block.text, encoding="utf-8")
+            continue
+        for command in commands(block) if block.language == "console" else ():
+            ran = run(command.line, folder, 120)
+            told = f"{command.line}\n{ran.stdout}\n{ran.stderr}"
+            assert ran.returncode in {0, 1}, told
+            assert "ottla: " not in ran.stderr, told  # a slow machine may see progress there
+            shown = "\n".join(command.prints)
+            if shown and os.environ.get("OTTLA_REWRITE"):
+                _rewrite(page, f"$ {command.line}\n{shown}", f"$ {command.line}\n{ran.stdout}")
+            elif shown:
+                assert _shape(ran.stdout) == _shape(shown), told
+            typed.append(command.line)
+    return typed
+
+
+def _rewrite(page: str, before: str, now: str) -> None:
+    path = ROOT / "docs" / page
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(before, now.rstrip("\n")), encoding="utf-8")
+
+
+def _shape(text: str) -> list[str]:
+    """The words of a text, without what differs from machine to machine."""
+    return re.sub(r"[\d.,]+ (seeds/s|bytes)", r"# \1", text).split()

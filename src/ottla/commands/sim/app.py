@@ -4,12 +4,14 @@
 |---|---|
 | `runs` | one run: `run`, `replay`, `show`, `diff`, `shrink` |
 | `explaining` | one run, explained: `explain` |
+| `playing` | a scenario of your own, played: `play` |
 | `asking_why` | when a failure became inevitable: `why` |
 | `covering` | what many runs reached: `cover` |
 | `experiments` | names the study that replaced an experiment: `experiment` |
 | `sweeps` | many runs: `sweep`, `mutants` |
 | `blind` | `mutants --blind` |
 | `comparing` | many runs, each in several processes: `meta` |
+| `other_trees` | `--patch` and `--tree`, which any of them takes |
 | `asking` | arguments that commands share: seeds, settings, tapes |
 | `telling` | output that commands share |
 | `interrupting` | what an interrupted command prints |
@@ -27,10 +29,12 @@ from ottla.commands.sim import (
     covering,
     experiments,
     explaining,
+    playing,
     runs,
     sweeps,
 )
 from ottla.commands.sim.interrupting import Interruptible
+from ottla.commands.sim.other_trees import choose_tree
 
 app = typer.Typer(
     cls=Interruptible,
@@ -38,8 +42,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="The simulator: one seed, one history.",
 )
+app.callback()(choose_tree)
 app.command()(runs.run)
 app.command()(runs.replay)
 app.command()(runs.show)
@@ -47,6 +51,7 @@ app.command()(runs.diff)
 app.command()(sweeps.sweep)
 app.command()(runs.shrink)
 app.command()(explaining.explain)
+app.command()(playing.play)
 app.command()(asking_why.why)
 app.command()(covering.cover)
 app.command()(comparing.meta)

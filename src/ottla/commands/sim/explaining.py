@@ -1,8 +1,8 @@
 """`ottla sim explain`: a page about one run.
 
 A run is named by its seed, by a file with its tape, or by a scenario of `sim/scenarios/`, such as
-`s07`. A seed runs under the given settings; a tape has its own. For a scenario, one chooses an act,
-and perhaps a mutant.
+`s07`, or of a text file of your own. A seed runs under the given settings; a tape has its own. For
+a scenario, one chooses an act, and perhaps a mutant.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ottla.commands.sim.asking import (
     taped,
     whole_of,
 )
+from ottla.commands.sim.other_trees import words_of_the_tree
 from ottla.commands.sim.telling import busy, say
 from ottla.commands.usage import file_option, refused
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 def explain(
     what: Annotated[
-        str, typer.Argument(help="A seed, a file with a tape, or a scenario such as s07.")
+        str, typer.Argument(help="A seed, a file with a tape, or a scenario: s07, mine.txt.")
     ],
     *,
     config: ConfigFile = None,
@@ -96,7 +97,9 @@ def title_of(
 
 def given(config: Path | None, settings: list[str] | None) -> list[str]:
     """The options that give these settings to a command again."""
-    words = [] if config is None else ["--config", str(config)]
+    words = words_of_the_tree()
+    if config is not None:
+        words += ["--config", str(config)]
     for each in settings or ():
         words += ["--set", each]
     return words
@@ -124,17 +127,22 @@ def _whole(
 
 def _scenario(path: Path, act: int, mutant: str) -> Recording:
     from ottla.sim.recording.scenario import NoSuchActError, record_scenario
+    from ottla.sim.scenarios.files import FOLDER
+    from ottla.sim.scenarios.own import ScenarioError
     from ottla.sim.settings.settings import MUTANT_IDS
 
     if mutant:
         mutant = mutant_named(mutant, MUTANT_IDS)
-    name = path.stem.split("_")[0]
+    own = path.parent != FOLDER
+    name = shlex.quote(str(path)) if own else path.stem.split("_")[0]
     given = (f" --act {act}" if act != 1 else "") + (f" --mutant {mutant}" if mutant else "")
     try:
         with busy(f"running scenario {name}"):
             return record_scenario(path, act, mutant, f"ottla sim explain {name}{given}")
     except NoSuchActError as error:
         raise SimUsageError(f"--act {act}: {error}") from None
+    except (ScenarioError, UnicodeDecodeError, OSError) as error:
+        raise SimUsageError(f"{path}: {error}") from None
 
 
 def there(path: Path) -> str:

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.sim.other_trees import keep_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +24,12 @@ NOTHING = "nothing is kept"
 
 
 class Interruptible(TyperGroup):
-    """Commands that print a line when they are interrupted."""
+    """Commands that print a line when they are interrupted, and may be those of another tree."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words behind `ottla sim`."""
+        found: list[str] = super().parse_args(ctx, keep_words(ctx, args))
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         """Carry out the command."""

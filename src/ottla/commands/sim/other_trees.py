@@ -1,0 +1,134 @@
+"""`ottla sim ... --patch FILE` and `--tree DIR`: the same command with another Ottla than this one.
+
+Both options may stand anywhere behind `ottla sim`. The command is carried out by a Python of its
+own that has the other tree first on its path: a checkout, or a copy of this Ottla with the patch
+applied, which is gone when the command ends. Its output, its input and its status are the
+command's. What it prints for others to type again names the option, too (`words_of_the_tree`).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import file_option, folder_option, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_OPTIONS = ("--patch", "--tree")
+_TYPED = "OTTLA_SIM_TREE"
+"""The variable that tells the other Python which option it was started with."""
+
+
+def moved_to_the_front(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options of this module with their values, and the other words. Raises
+    `SimUsageError`."""
+    front, rest = [], []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        name, equals, _ = word.partition("=")
+        if name not in _OPTIONS:
+            rest.append(word)
+            continue
+        front.append(word)
+        if not equals:
+            if not left:
+                raise SimUsageError(f"{name}: what it names is missing")
+            front.append(left.pop(0))
+    return front, rest
+
+
+def words_of_the_tree() -> list[str]:
+    """The option that makes a command run this tree, if an option chose it."""
+    return shlex.split(os.environ.get(_TYPED, ""))
+
+
+def choose_tree(
+    context: typer.Context,
+    *,
+    patch: Annotated[
+        Path | None,
+        file_option("Run a copy of Ottla with this patch applied; behind any command."),
+    ] = None,
+    tree: Annotated[
+        Path | None,
+        folder_option("Run the Ottla of this checkout; behind any command.", "DIR"),
+    ] = None,
+) -> None:
+    """The simulator: one seed, one history."""
+    if patch is None and tree is None:
+        return
+    if patch is not None and tree is not None:
+        raise SimUsageError("--patch and --tree: name one of them")
+    words = context.meta[_TYPED]
+    if tree is not None:
+        _run(_package_of(tree), words, ["--tree", str(tree)])
+    assert patch is not None
+    with _copy_with(patch) as copy:
+        _run(copy, words, ["--patch", str(patch)])
+
+
+def keep_words(context: Any, words: Sequence[str]) -> list[str]:
+    """Remember what the command is, without the options of this module; returns all words with
+    these options in front, where the group reads them."""
+    front, rest = moved_to_the_front(words)
+    context.meta[_TYPED] = rest
+    return [*front, *rest]
+
+
+def _package_of(tree: Path) -> Path:
+    """The folder of a checkout that a Python has to have on its path. Raises `SimUsageError`."""
+    for each in (tree / "src", tree):
+        if (each / "ottla" / "__init__.py").is_file():
+            return each.resolve()
+    raise SimUsageError(f"--tree {tree}: has no src/ottla and no ottla; name a checkout of Ottla")
+
+
+@contextmanager
+def _copy_with(patch: Path) -> Iterator[Path]:
+    """A copy of this Ottla with the patch applied. Raises `SimUsageError`."""
+    from ottla.sim.machine import trees
+    from ottla.sim.machine.patches import PatchError, patched
+
+    try:
+        found = patched(patch)
+    except PatchError as error:
+        raise SimUsageError(f"--patch {patch}: {error}") from None
+    except OSError as error:
+        raise SimUsageError(f"--patch {patch}: {refused(error, 'a patch')}") from None
+    if found.left_out:
+        told = ", ".join(found.left_out[:3])
+        more = f" and {len(found.left_out) - 3} more" if len(found.left_out) > 3 else ""
+        typer.echo(f"left out, not in the package: {told}{more}", err=True)
+    with TemporaryDirectory(prefix="ottla-tree-") as folder:
+        yield trees.copied(Path(folder), found.changes)
+
+
+def _run(tree: Path, words: Sequence[str], option: Sequence[str]) -> NoReturn:
+    """Carry out the command with that tree, and end with its status."""
+    from ottla.sim.machine import trees
+
+    process = subprocess.Popen(  # noqa: S603 - the same command, with the tree that was named
+        [sys.executable, "-P", "-m", "ottla", "sim", *words],
+        env={**trees.surroundings(tree), _TYPED: shlex.join(option)},
+    )
+    # Ctrl-C reaches it as well, and it says what is kept.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        status = process.wait()
+    finally:
+        process.kill()
+        signal.signal(signal.SIGINT, before)
+    raise typer.Exit(128 - status if status < 0 else status)
