@@ -16,7 +16,7 @@ from ottla.broker.heartbeats.heartbeats import Heartbeats
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.partition.partition import Partition
 from ottla.broker.turn.replica import Replica
-from ottla.log.types import Offset, Unpacked
+from ottla.log.types import EpochStart, Offset, Unpacked
 from ottla.raft.ready import SoftState
 from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
@@ -54,6 +54,11 @@ class PartitionView:
     def log_start_offset(self) -> Offset:
         """The first offset that can be read."""
         return self._partition.state.log_start_offset
+
+    @property
+    def epoch_starts(self) -> list[EpochStart]:
+        """Its leader epoch history, oldest first."""
+        return self._partition.state.index.epoch_starts()
 
     @property
     def high_watermark(self) -> Offset:

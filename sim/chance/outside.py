@@ -117,6 +117,7 @@ DECIDING = (
     "ottla.sim.world.life",
     "ottla.sim.world.log_view",
     "ottla.sim.world.log_watch",
+    "ottla.sim.world.metadata_watch",
     "ottla.sim.world.network",
     "ottla.sim.world.observer",
     "ottla.sim.world.order_of_checks",

@@ -31,8 +31,12 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | state | node | `state_hash` of the producer table after applying up to `log_index` (1) |
 | expire | node | producer `pid` is forgotten by the decision at `log_index`, applied here (8) |
 | snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
-| answer | node | a produce ticket is done: `client pid epoch seq seq_last off acks code`, op (6) |
+| answer | node | a produce ticket is done: `client pid epoch seq seq_last off acks code`, op (6); |
+| | | where it names another leader, `cand term` |
 | decide | node | what to do with batch `pid epoch seq seq_last`: `code term log_index off` (7) |
+| logstart | node | its log start is `off`, `log_index` applied; `hw`; `code` *final*: in the end |
+| epoch | node | of its epoch history: `term` from `off` on; `code` *final*: in the end (11) |
+| named | node | it says that `cand` leads in `term`; `code` *final*: what it would say in the end |
 | start | node | a new life (`inc`) begins on its disk with `term`; `log_index` its log's end (3) |
 | crash | node | a life ends (3): `code` where; `aux` appends lost; `log_index off` what is left |
 | pause, resume | node | the process is stopped, goes on |
@@ -51,7 +55,8 @@ of the batch's first record. (7) `code`: accept, duplicate (`off` of the origina
 it is refused; `log_index`: what was applied by then. One of node 0 behind it is what the reference
 model would have decided instead. (8) Records from `off` on lie behind that decision; whoever wrote
 it had applied the log up to `aux`. (9) Of a deletion: the log start from here on; where that is
-inside of a batch no snapshot tells of it. (10) One of node 0 behind it: what Kafka answers.
+inside of a batch no snapshot tells of it. (10) One of node 0 behind it: what Kafka answers. (11)
+Told by each new leader too; `log_index`: what it had applied.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.
@@ -92,6 +97,9 @@ KINDS = (
     "state",
     "expire",
     "snapshot",
+    "logstart",
+    "epoch",
+    "named",
     "answer",
     "decide",
     "start",

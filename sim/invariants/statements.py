@@ -25,6 +25,7 @@ FILES = (
     "producers.sql",
     "raft.sql",
     "replicas.sql",
+    "metadata.sql",
     "figures.sql",
 )
 _TEXTS = frozenset({"kind", "code"})

@@ -292,6 +292,21 @@ CATALOGUE: tuple[Row, ...] = (
     Row("M35", Mutant.ANSWERS_MIXED_UP, "client: answers in the order of requests"),
     Row("M36", Mutant.ANY_ACKS, "check of acks"),
     Row("M37", Mutant.ACKS_FIRST, "Kafka's order: partition and batch before acks"),
+    Row(
+        "M46",
+        Mutant.START_MOVED_BY_LEADERS,
+        "log start on followers",
+        Conditions({"faults": "delete-records kill"}, "records must be deleted"),
+    ),
+    Row(
+        "M47",
+        Mutant.EPOCHS_KEPT,
+        "truncation of the epoch history",
+        Conditions(
+            {"faults": "isolate halves win-and-go", "fault_every_ms": 1_000},
+            "a leader must lose its term with its first entry in nobody else's log",
+        ),
+    ),
 )
 BY_ID = {each.id: each for each in CATALOGUE}
 

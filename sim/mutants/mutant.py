@@ -1,6 +1,8 @@
 """Safety mechanisms that can be switched off, by name: what the simulator's sweeps must notice.
 
 Nothing outside of `sim/` names one: a world hands its nodes other parts than the broker's own.
+`catalogue.py` says of each what it lacks and under which settings that matters; `raft.py`,
+`partition.py`, `table.py`, `checks.py` and `sim/clients/mutants.py` hold the parts that lack it.
 """
 
 from __future__ import annotations
@@ -90,6 +92,10 @@ class Mutant(Enum):
     """wire: a produce request may ask for any acks."""
     ACKS_FIRST = "M37"
     """wire: acks are looked at before the partition and its batch are."""
+    START_MOVED_BY_LEADERS = "M46"
+    """partition: followers do not move their log start."""
+    EPOCHS_KEPT = "M47"
+    """log: epochs that were cut from the log stay in its epoch history."""
 
 
 Mutants: TypeAlias = frozenset[Mutant]

@@ -17,9 +17,23 @@ from ottla.broker.partition.reads import Reads
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
-from ottla.raft.types import LogIndex, Micros
+from ottla.log.offset_index import OffsetIndex
+from ottla.raft.types import LogIndex, Micros, Term
 from ottla.sim.mutants.mutant import Mutant, Mutants
 from ottla.sim.mutants.table import MutatedTable
+
+
+class _LastingEpochs(OffsetIndex):
+    """Keeps the epochs of what is cut off."""
+
+    def truncate_from(self, index: LogIndex) -> None:
+        """As `OffsetIndex.truncate_from`."""
+        kept = dict(self._epochs)
+        super().truncate_from(index)
+        self._epochs.update(kept)
+
+    def _last_term_kept(self) -> Term:
+        return 0
 
 
 class MutatedPartition(Partition):
@@ -41,6 +55,8 @@ class MutatedPartition(Partition):
             self.purgatory = _EagerPurgatory(state)
         if Mutant.READS_UNCOMMITTED in mutants:
             self.reads = _OpenReads(state)
+        if Mutant.EPOCHS_KEPT in mutants:
+            state.index = _LastingEpochs()
         self._forgets_at: Micros = 0
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
@@ -56,6 +72,10 @@ class MutatedPartition(Partition):
             super().truncated(first)
             return
         self.state.index.truncate_from(first)
+
+    def _apply_delete_records(self, offset: int) -> None:
+        if Mutant.START_MOVED_BY_LEADERS not in self.mutants or self.leadership.leading:
+            super()._apply_delete_records(offset)
 
     def deadline(self) -> Micros | None:
         """As `Partition.deadline`; every replica may forget by its own clock."""

@@ -85,6 +85,8 @@ class ClientHost:
             seq_last=_last_sequence(batch),
             code=ticket.error.name,
             acks=ticket.acks,
+            cand=ticket.leader or None,
+            term=ticket.leader_epoch if ticket.leader else None,
         )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ottla.broker.node.node import Node
+from ottla.broker.wire.answers import MetadataAnswer
 from ottla.broker.wire.api import (
     api_versions,
     delete_records,
@@ -170,6 +171,8 @@ class ServedConnection:
             call = cast(ValueCall, slot)
             if call.parts:
                 answer = Frame(call.frame.number, call.value)
+                if call.value.__class__ is MetadataAnswer:
+                    self.life.world.observer.metadata.add_named(self.life, call.value)
                 self.life.point("answer", call.value)
                 self.connection.answer(answer)
                 self.life.point("answered", call.value)

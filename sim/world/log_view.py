@@ -47,7 +47,18 @@ NOTHING = Seen(0, None, None, None, None, None, 0, 0)
 class LogView:
     """What stands in one node's log of one group; `entries[i]` has index `first + i`."""
 
-    __slots__ = ("applied", "base", "commit", "entries", "first", "led", "stated", "term", "vote")
+    __slots__ = (
+        "applied",
+        "base",
+        "commit",
+        "entries",
+        "first",
+        "led",
+        "log_start",
+        "stated",
+        "term",
+        "vote",
+    )
 
     def __init__(self) -> None:
         self.first: LogIndex = 1
@@ -58,6 +69,8 @@ class LogView:
         self.vote: NodeId = NO_NODE
         self.led: Term = 0
         """Latest term in which it was seen to lead."""
+        self.log_start: Offset = 0
+        """The log start as told last."""
         self.commit: LogIndex = 0
         self.applied: LogIndex = 0
         self.stated: tuple[LogIndex, list[Any]] | None = None

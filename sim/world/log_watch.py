@@ -162,6 +162,8 @@ class LogWatch:
             stale = sum(each < term for each in partition.terms_in_flight())
         chain = view.at(start - 1).chain
         self._add("leader", replica.group, term=term, log_index=start, chain=chain, aux=stale)
+        if partition is not None:
+            self._observer.metadata.add_epochs(self._life, replica)
 
     def synced(self, job: SyncJob) -> None:
         """Everything that the job covers survives from here on."""

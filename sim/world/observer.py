@@ -28,6 +28,7 @@ from ottla.sim.history.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.world.log_view import NOBODY, NOTHING, LogView, Seen
 from ottla.sim.world.log_watch import LogWatch
+from ottla.sim.world.metadata_watch import MetadataWatch
 from ottla.sim.world.reference_model import MODELLED, Opinion, Replay
 from ottla.sim.world.witness import opinion_of
 
@@ -53,6 +54,8 @@ class Observer:
         self.views: dict[tuple[NodeId, GroupId], LogView] = {}
         self.decision_watchers: list[DecisionWatcher] = []
         """Told of every decision, before its row is there."""
+        self.metadata = MetadataWatch(history, self.partitions)
+        """What nodes say of their logs and leaders."""
         self._replays: dict[GroupId, Replay] = {}
         """What the reference model makes of each committed log."""
         self._chains: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
@@ -112,7 +115,7 @@ class Observer:
                     view.put_back(first, NOTHING if stored is None else self._base(stored))
                 view.cut((stored.last_index if stored else 0) + 1)
                 view.commit = view.applied = 0 if stored is None else stored.first_index - 1
-                view.led, view.stated = 0, None
+                view.led, view.stated, view.log_start = 0, None, 0
                 if stored is not None:
                     view.term, view.vote = stored.hard_state.term, stored.hard_state.vote
         for group, stored in kept.items():
@@ -200,7 +203,11 @@ class Observer:
             if seen.expires:
                 self._expire_rows(life, group, index, seen)
         view.applied = done
-        if partition is None or partition.producers_applied > done:
+        if partition is None:
+            return
+        if partition.log_start_offset != view.log_start:
+            view.log_start = self.metadata.add_log_start(life, replica)
+        if partition.producers_applied > done:
             return
         # With every answer too, not only after applying: nothing else may change the state.
         stated = (done, partition.producers_seen())
@@ -290,7 +297,9 @@ class Observer:
             )
 
     def final(self, world: World) -> None:
-        """What stands in every log at the end, record by record."""
+        """What stands in every log at the end, record by record, and what nodes say of it."""
+        for life in world.lives.values():
+            self.metadata.add_final(life, world.placement)
         for node, group in sorted(self.views):
             if self.partitions[group] >= 0 and node in world.lives:
                 for entry in world.lives[node].store.scan(group):

@@ -36,6 +36,17 @@ _CLIENTS = ("inv", "send", "ok", "fail", "info", "error", "answer", "check")
 _CONSUMERS = ("fetch", "poll")
 _RECORDS = ("poll", "final")
 _ENTRIES = ("append", "apply")
+_IN_A_TERM = (
+    "append",
+    "apply",
+    "commit",
+    "epoch",
+    "fetch",
+    "final",
+    "leader",
+    "named",
+    "stepdown",
+)
 
 
 @dataclass
@@ -171,7 +182,7 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...], Default], ...] = (
     _fixed("partition", tuple(kind for kind in KINDS if kind not in _RUN), 0),
     _fixed("node", (*_NODES, "ok", "answer", "check", "fetch"), 1),
     _fixed("inc", _NODES, 1),
-    _fixed("term", ("append", "apply", "commit", "fetch", "leader", "stepdown", "final"), 1),
+    _fixed("term", _IN_A_TERM, 1),
     _fixed("client", _CLIENTS, 1),
     _fixed("client", _CONSUMERS, 9),
     _fixed("acks", ("inv", "ok", "answer"), -1),
@@ -185,6 +196,9 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...], Default], ...] = (
     _same("seq_last", ("send", "error", "decide", "answer"), of="seq"),
     _fixed("aux", ("commit", "final"), 1),
     _fixed("aux", ("leader",), 0),
+    _fixed("hw", ("logstart",), 99),
+    _fixed("log_index", ("logstart", "epoch"), 9),
+    _fixed("cand", ("named",), 1),
     ("aux", ("expire",), lambda columns: columns["log_index"] - 1),
     _same("log_index", ("commit",), of="hw"),
     _fixed("code", ("truncate",), "F"),

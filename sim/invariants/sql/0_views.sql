@@ -34,6 +34,25 @@ FROM ev
 WHERE kind = 'phase'
 GROUP BY run_id HAVING MAX(CASE WHEN code = 'done' THEN 1 ELSE 0 END) = 0;
 
+-- view settled: nodes and partitions for which everything was done, so that they must agree in the
+-- end, and when the node was healed
+SELECT g.run_id, g.partition, g.node, g.healed_us
+FROM (
+  SELECT p.run_id, p.partition, p.node, MAX(h.t_us) AS healed_us
+  FROM ev p
+  JOIN ev h ON h.run_id = p.run_id AND h.node = p.node AND h.kind = 'phase' AND h.code = 'heal'
+  WHERE p.code = 'final'
+  GROUP BY p.run_id, p.partition, p.node
+) g
+JOIN (
+  SELECT run_id, MAX(CASE WHEN code = 'heal' THEN eid END) AS healed
+  FROM ev WHERE kind = 'phase'
+  GROUP BY run_id HAVING MAX(CASE WHEN code = 'done' THEN 1 ELSE 0 END) = 1
+) d ON d.run_id = g.run_id
+LEFT JOIN ev x ON x.run_id = g.run_id AND x.partition = g.partition AND x.kind = 'phase'
+  AND x.code = 'excused' AND x.eid > d.healed
+WHERE x.eid IS NULL;
+
 -- view forgets: where the log forgets a producer of which nothing is in flight: all that it wrote
 -- before was applied by whoever decided that
 SELECT x.run_id, x.partition, x.pid, x.off

@@ -122,6 +122,7 @@ DECIDING = (
     "sim/settings/link_times.py",
     "sim/world/log_view.py",
     "sim/world/log_watch.py",
+    "sim/world/metadata_watch.py",
     "sim/ending/lost_clients.py",
     "sim/mutants/catalogue.py",
     "sim/mutants/checks.py",
