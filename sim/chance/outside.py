@@ -113,6 +113,7 @@ DECIDING = (
     "ottla.sim.world.frames",
     "ottla.sim.world.listener",
     "ottla.sim.world.value_call",
+    "ottla.sim.world.in_sync_model",
     "ottla.sim.world.kernel",
     "ottla.sim.world.life",
     "ottla.sim.world.log_view",

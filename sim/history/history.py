@@ -33,6 +33,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
 | answer | node | a produce ticket is done: `client pid epoch seq seq_last off acks code`, op (6); |
 | | | where it names another leader, `cand term` |
+| insync | node | an answer that needs `quorum` replicas in sync: `code aux acks hw off` (12) |
 | decide | node | what to do with batch `pid epoch seq seq_last`: `code term log_index off` (7) |
 | logstart | node | its log start is `off`, `log_index` applied; `hw`; `code` *final*: in the end |
 | epoch | node | of its epoch history: `term` from `off` on; `code` *final*: in the end (11) |
@@ -56,7 +57,9 @@ it is refused; `log_index`: what was applied by then. One of node 0 behind it is
 model would have decided instead. (8) Records from `off` on lie behind that decision; whoever wrote
 it had applied the log up to `aux`. (9) Of a deletion: the log start from here on; where that is
 inside of a batch no snapshot tells of it. (10) One of node 0 behind it: what Kafka answers. (11)
-Told by each new leader too; `log_index`: what it had applied.
+Told by each new leader too; `log_index`: what it had applied. (12) Where more than one must be in
+sync, by a model of what its leader was told: of a produce request with acks=all, of which at least
+`aux` and at most `acks` are; *FETCH*: it shows `hw`, where all from `off` on must be held back.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.
@@ -101,6 +104,7 @@ KINDS = (
     "epoch",
     "named",
     "answer",
+    "insync",
     "decide",
     "start",
     "crash",

@@ -13,11 +13,18 @@ from itertools import islice
 
 from ottla.sim.history.history import KINDS, Event
 from ottla.sim.invariants.findings import Anomaly, Findings, Row, Rows
+from ottla.sim.invariants.in_sync import counted
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.invariant import Place, Watcher
 from ottla.sim.invariants.losses import Losses, losses
 from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS, CheckerMutant, CheckerMutants
-from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP, acked_share, longest_gap
+from ottla.sim.invariants.numbers import (
+    ACKED_SHARE,
+    LONGEST_GAP,
+    NOT_JUDGED,
+    acked_share,
+    longest_gap,
+)
 from ottla.sim.invariants.registry import INVARIANTS
 from ottla.sim.invariants.resent import Duplicate, copies
 
@@ -69,7 +76,11 @@ def judge(events: Sequence[Event], mutants: CheckerMutants = NO_CHECKER_MUTANTS)
         tuple(sorted(findings.first.values(), key=lambda anomaly: anomaly.eid)),
         losses(index),
         tuple(copies(index)),
-        {ACKED_SHARE: acked_share(index), LONGEST_GAP: longest_gap(index)},
+        {
+            ACKED_SHARE: acked_share(index),
+            LONGEST_GAP: longest_gap(index),
+            NOT_JUDGED: counted(index.rows["insync"]).unjudged,
+        },
     )
 
 

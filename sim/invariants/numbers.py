@@ -6,6 +6,7 @@ from ottla.sim.invariants.index import Index
 
 ACKED_SHARE = "sim-I32 acknowledged, of a thousand"
 LONGEST_GAP = "sim-I33 longest gap, us"
+NOT_JUDGED = "sim-I43 not judged"
 
 
 def acked_share(index: Index) -> int:

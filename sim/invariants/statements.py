@@ -26,6 +26,7 @@ FILES = (
     "raft.sql",
     "replicas.sql",
     "metadata.sql",
+    "in_sync.sql",
     "figures.sql",
 )
 _TEXTS = frozenset({"kind", "code"})

@@ -293,6 +293,15 @@ CATALOGUE: tuple[Row, ...] = (
     Row("M36", Mutant.ANY_ACKS, "check of acks"),
     Row("M37", Mutant.ACKS_FIRST, "Kafka's order: partition and batch before acks"),
     Row(
+        "M43",
+        Mutant.ONE_IN_SYNC,
+        "min.insync.replicas",
+        Conditions(
+            {"min_insync": 3, "replicas": 3, "replica_lag_ms": 1_000, "faults": "isolate kill"},
+            "more replicas must be in sync than a majority",
+        ),
+    ),
+    Row(
         "M46",
         Mutant.START_MOVED_BY_LEADERS,
         "log start on followers",

@@ -92,6 +92,8 @@ class Mutant(Enum):
     """wire: a produce request may ask for any acks."""
     ACKS_FIRST = "M37"
     """wire: acks are looked at before the partition and its batch are."""
+    ONE_IN_SYNC = "M43"
+    """partition: one replica in sync is enough, whatever min.insync.replicas says."""
     START_MOVED_BY_LEADERS = "M46"
     """partition: followers do not move their log start."""
     EPOCHS_KEPT = "M47"

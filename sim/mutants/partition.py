@@ -7,6 +7,7 @@ as well: an invariant that looks on has to notice, not the broker itself.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.admission import Admission, Item
@@ -40,6 +41,8 @@ class MutatedPartition(Partition):
     """See the module's text."""
 
     def __init__(self, settings: PartitionSettings, in_sync: InSync, mutants: Mutants):
+        if Mutant.ONE_IN_SYNC in mutants:
+            settings = replace(settings, min_insync_replicas=1)
         super().__init__(settings, in_sync)
         self.mutants = mutants
         state = self.state

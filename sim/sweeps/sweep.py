@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ottla.sim.ending.breaking import itself_broke
+from ottla.sim.invariants.in_sync import counted
 from ottla.sim.machine.processes import as_they_end, go_on, processes
 from ottla.sim.run import Outcome, Verdict, run
 from ottla.sim.settings.settings_file import from_toml
@@ -44,6 +45,7 @@ def result_of(seed: int, outcome: Outcome) -> SeedResult:
         len(outcome.rows),
         len(outcome.tape),
         outcome.simulated,
+        *counted(outcome.rows),
     )
 
 

@@ -50,6 +50,10 @@ class SeedResult(NamedTuple):
     rows: int
     choices: int
     simulated_us: int
+    answers: int = 0
+    """Answers that need replicas in sync (sim-I43)."""
+    unjudged: int = 0
+    """Those of them that no checker could judge."""
 
 
 @dataclass(frozen=True, slots=True)

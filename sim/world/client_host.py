@@ -19,6 +19,7 @@ from ottla.log.records import records_of
 from ottla.log.types import ProducerEpoch, ProducerId, RecordBatch
 from ottla.raft.types import GroupId
 from ottla.sim.world.batch import value_of
+from ottla.sim.world.in_sync_model import Asked
 
 if TYPE_CHECKING:
     from ottla.sim.world.life import Life
@@ -42,7 +43,9 @@ class ClientHost:
     def submit(self, replica: ReplicaInbox, ticket: Ticket) -> None:
         """See `Host`."""
         if isinstance(ticket, ProduceTicket | FetchTicket):
-            ticket.on_done = partial(self._decided, replica.group, ticket.on_done)
+            in_sync = self._life.world.observer.in_sync
+            asked = None if in_sync is None else in_sync.asked(self._life, replica.group)
+            ticket.on_done = partial(self._decided, replica.group, ticket.on_done, asked)
         self._host.submit(replica, ticket)
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
@@ -59,6 +62,7 @@ class ClientHost:
         self,
         group: GroupId,
         done: Callable[[Ticket], None],
+        asked: Asked | None,
         ticket: ProduceTicket | FetchTicket,
     ) -> None:
         """Note what the turn under way has committed: answers come before the node looks."""
@@ -67,6 +71,8 @@ class ClientHost:
             observer.moved(self._life, group)
             if isinstance(ticket, ProduceTicket):
                 self._note(observer.partitions[group], ticket)
+            if observer.in_sync is not None and asked is not None:
+                observer.in_sync.answered(self._life, group, ticket, asked)
         done(ticket)
 
     def _note(self, partition: int, ticket: ProduceTicket) -> None:

@@ -176,6 +176,11 @@ class SimClockwork:
         self._busy_until = at
         kernel.at(at, self.life.enter, call)
 
+    def backlog(self) -> Micros:
+        """How long the next thing waits that is called soon."""
+        wait = self._turn_us * self.slowness
+        return max(0, self._busy_until - self.kernel.now) + wait
+
     def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
         """When the node's clock shows `when`."""
         alarm = _Alarm(self._alarms, self, when, call)
@@ -300,7 +305,15 @@ class _Transport:
 
     def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None]) -> None:
         """Messages go to `receive` from now on, when the node gets to them."""
-        self._network.attach(node, partial(self._life.enter, receive))
+        life = self._life
+        in_sync = life.world.observer.in_sync
+
+        def hear(sender: NodeId, message: Any) -> None:
+            if in_sync is not None:
+                in_sync.heard(life, message)
+            receive(sender, message)
+
+        self._network.attach(node, partial(life.enter, receive if in_sync is None else hear))
 
     def detach(self, node: NodeId) -> None:
         """Nothing reaches the node any more."""

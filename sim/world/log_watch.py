@@ -95,6 +95,9 @@ class LogWatch:
             seen = view.extend(entry)
             self._observer.remember(write.group, entry.index, seen, applied)
             self._observer.entry_row("append", self._life, write.group, entry.index, leads)
+        in_sync = self._observer.in_sync
+        if in_sync is not None and leads and write.entries:
+            in_sync.wrote(self._life, write.group, view.last)
         if write.compact_to and not write.reset:
             view.compact(write.compact_to)
 
@@ -164,6 +167,9 @@ class LogWatch:
         self._add("leader", replica.group, term=term, log_index=start, chain=chain, aux=stale)
         if partition is not None:
             self._observer.metadata.add_epochs(self._life, replica)
+            if self._observer.in_sync is not None:
+                committed = view.at(min(replica.commit, view.last)).next_off
+                self._observer.in_sync.leads(self._life, replica, committed)
 
     def synced(self, job: SyncJob) -> None:
         """Everything that the job covers survives from here on."""

@@ -26,6 +26,7 @@ from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
 from ottla.sim.history.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
+from ottla.sim.world.in_sync_model import in_sync_model
 from ottla.sim.world.log_view import NOBODY, NOTHING, LogView, Seen
 from ottla.sim.world.log_watch import LogWatch
 from ottla.sim.world.metadata_watch import MetadataWatch
@@ -34,6 +35,7 @@ from ottla.sim.world.witness import opinion_of
 
 if TYPE_CHECKING:
     from ottla.sim.history.history import History
+    from ottla.sim.settings.settings import RunConfig
     from ottla.sim.world.decoder import Decoder
     from ottla.sim.world.life import Life
     from ottla.sim.world.world import World
@@ -47,13 +49,15 @@ VOTING = (RequestVote, VoteReply)
 class Observer:
     """All views, and the rows that come of watching them."""
 
-    def __init__(self, history: History):
+    def __init__(self, history: History, config: RunConfig):
         self.history = history
         self.partitions = {CONTROLLER_GROUP: CONTROLLER_PARTITION}
         """Number of the partition by group, as the controller placed them."""
         self.views: dict[tuple[NodeId, GroupId], LogView] = {}
         self.decision_watchers: list[DecisionWatcher] = []
         """Told of every decision, before its row is there."""
+        self.in_sync = in_sync_model(history, self.partitions, config)
+        """How many replicas are in sync; None where nothing asks for more than one."""
         self.metadata = MetadataWatch(history, self.partitions)
         """What nodes say of their logs and leaders."""
         self._replays: dict[GroupId, Replay] = {}
@@ -197,6 +201,8 @@ class Observer:
                 aux=int(replica.role is Role.LEADER),
                 quorum=majority(len(replica.voters)),
             )
+            if self.in_sync is not None and replica.role is Role.LEADER:
+                self.in_sync.committed(life, group, view.at(min(commit, view.last)).next_off)
         for index in range(max(view.applied, view.first - 1) + 1, done + 1):
             seen = view.at(index)
             self.entry_row("apply", life, group, index, seen.start)

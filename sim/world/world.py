@@ -62,7 +62,7 @@ class World:
         self.kernel = Kernel()
         self.history = History(lambda: self.kernel.now)
         self.decoder = Decoder()
-        self.observer = Observer(self.history)
+        self.observer = Observer(self.history, config)
         self.points = Points()
         self.counters = Counters()
         self.nodes: tuple[NodeId, ...] = tuple(range(1, config.nodes + 1))

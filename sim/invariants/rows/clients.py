@@ -6,7 +6,7 @@ are judged at the end, because they compare what was told with the canonical log
 
 from __future__ import annotations
 
-from ottla.sim.invariants import acks, live, reads
+from ottla.sim.invariants import acks, in_sync, live, reads
 from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.visibility import Visibility
 
@@ -116,5 +116,14 @@ CLIENTS: tuple[Invariant, ...] = (
         "measured: the longest time between two acknowledgements with an election between them",
         Place.MEASURED,
         None,
+    ),
+    Invariant(
+        "sim-I43",
+        "answer that the in-sync minimum forbids",
+        "with acks=all a batch is accepted, refused or held back as the number of replicas in sync "
+        "demands; one refused before its append is not in the log, one refused later is; no reader "
+        "is shown more than is committed",
+        Place.END,
+        in_sync.in_sync,
     ),
 )

@@ -7,6 +7,12 @@ LEFT JOIN ev o ON o.run_id = i.run_id AND o.kind = 'ok' AND o.op = i.op
 WHERE i.kind = 'inv'
 GROUP BY i.run_id;
 
+-- sim-I43 not judged
+SELECT run_id, COUNT(*) AS n
+FROM ev
+WHERE kind = 'insync' AND code <> 'FETCH' AND aux < quorum AND quorum <= acks
+GROUP BY run_id;
+
 -- sim-I33 longest gap, us
 SELECT run_id, MAX(t_us - last_us) AS n
 FROM (

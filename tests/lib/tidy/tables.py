@@ -117,6 +117,7 @@ DECIDING = (
     "sim/world/value_call.py",
     "sim/history/history.py",
     "sim/invariants/",
+    "sim/world/in_sync_model.py",
     "sim/world/kernel.py",
     "sim/world/life.py",
     "sim/settings/link_times.py",

@@ -16,7 +16,7 @@ from ottla.sim.history.history import Event
 from ottla.sim.invariants import statements
 from ottla.sim.invariants.judge import judge
 from ottla.sim.invariants.losses import ByOffset
-from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP
+from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP, NOT_JUDGED
 from sim_histories import histories
 from sim_perturb import interleaved, perturbed
 from sim_sql import sql_losses, sql_numbers, sql_verdicts
@@ -208,7 +208,7 @@ def test_sql_and_python_agree_on_what_nobody_labelled(changed):
     database = duckdb.connect()
     statements.load(database, changed)
     verdicts = sql_verdicts(database)
-    figures = [sql_numbers(database, name) for name in (ACKED_SHARE, LONGEST_GAP)]
+    figures = [sql_numbers(database, name) for name in (ACKED_SHARE, LONGEST_GAP, NOT_JUDGED)]
     losses = sql_losses(database)
     hits = 0
     for number, events in enumerate(changed):

@@ -101,6 +101,13 @@ def test_a_sweep_ends_with_what_failed_first_and_how_often(monkeypatch):
     assert told.stdout.splitlines()[-1] == "failed: 2 of sim-I36, 1 of sim-I26"
 
 
+def test_a_sweep_says_how_many_answers_nobody_could_judge(monkeypatch):
+    results = [SeedResult(seed, "ok", "", "", "", "", 0, 0, 0, 0, 700, 30) for seed in range(2)]
+    monkeypatch.setattr(sweep_module, "sweep", lambda *_, **__: iter(results))
+    counted = "1,400 answers needed replicas in sync, 60 of them could not be judged (sim-I43)"
+    assert swept("--seeds", 2).stdout.splitlines()[-2] == counted
+
+
 def test_what_failed_as_often_stands_by_name_whichever_came_first(monkeypatch):
     rows = ["sim-I36", "sim-I26"]
     results = [

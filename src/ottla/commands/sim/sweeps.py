@@ -85,7 +85,7 @@ class _Seen:
         self._shared = shared
         self.line, self.found = Line(), Counter[str]()
         self.line.doing("running the canary, two mutants that have to be noticed")
-        self._broken = Counter[str]()
+        self._broken, self._counted = Counter[str](), Counter[str]()
         self._seeds, self._done, self._there = seeds, 0, 0
         self._begun: float | None = None
 
@@ -104,6 +104,7 @@ class _Seen:
         """One more result."""
         self._done += 1
         self.found[result.verdict] += 1
+        self._counted.update(answers=result.answers, unjudged=result.unjudged)
         self._tell(result)
         if result.verdict == "failed":
             self._broken[result.invariant or "the run itself"] += 1
@@ -120,6 +121,10 @@ class _Seen:
         from ottla.sim.sweeps.bounds import bounded
 
         self._last_line()
+        counted = self._counted
+        if counted["answers"]:
+            told = f"{counted['answers']:,} answers needed replicas in sync"
+            say(f"{told}, {counted['unjudged']:,} of them could not be judged (sim-I43)")
         if self._broken:
             most = sorted(self._broken.items(), key=lambda each: (-each[1], each[0]))
             often = (f"{times} of {name}" for name, times in most)
@@ -174,6 +179,7 @@ class _SeenByPrograms(_Seen):
                 **counts,
                 "failed_share_at_most": upper_bound(self.found["failed"], self._done),
                 "invariants": dict(self._broken),
+                **{each: self._counted[each] for each in ("answers", "unjudged")},
             }
         )
 

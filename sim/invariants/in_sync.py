@@ -1,0 +1,110 @@
+"""At the end: what was refused or shown for want of replicas in sync, and what could not be judged.
+
+How many replicas are in sync nobody sees from outside; a model of what a leader was told says how
+many at least and at most (`sim/world/in_sync_model.py`). An answer is wrong where neither number
+allows it. Where only one of them does, nobody can judge it.
+
+A batch that is refused before it is appended (error 19) is not in the log, one that is refused
+behind that (error 20) is. And no reader is shown a high watermark above what somebody knows
+committed by then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from ottla.sim.invariants.findings import Anomaly, Row
+from ottla.sim.invariants.index import Index
+
+BEFORE, AFTER = "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+_SHOWN = "FETCH"
+_Batch: TypeAlias = tuple[int, int, int, int, int]
+"""Partition, producer id, epoch, first and last sequence."""
+
+
+def in_sync(index: Index) -> Iterator[Anomaly]:
+    """sim-I43."""
+    for row, text in (
+        *_miscounted(index),
+        *_appended(index),
+        *_not_appended(index),
+        *_uncommitted(index),
+    ):
+        yield Anomaly("sim-I43", row.eid, text)
+
+
+class Counted(NamedTuple):
+    """Answers that need replicas in sync."""
+
+    answers: int
+    unjudged: int
+    """Those that may be right or wrong."""
+
+
+def counted(rows: Iterable[Row]) -> Counted:
+    """What the rows of a history say of that."""
+    found = [row for row in rows if row.kind == "insync" and row.code != _SHOWN]
+    return Counted(len(found), sum(row.aux < row.quorum <= row.acks for row in found))
+
+
+def _miscounted(index: Index) -> Iterator[tuple[Row, str]]:
+    for row in index.rows["insync"]:
+        where = f"of partition {row.partition} on node {row.node}"
+        if row.code == _SHOWN:
+            if row.hw > row.off:
+                yield row, f"a reader {where} is shown {row.hw}; all from {row.off} on is held"
+        elif row.code in {BEFORE, AFTER}:
+            if row.aux >= row.quorum:
+                yield row, f"{row.code} {where}: {row.quorum} must be in sync, {row.aux} are"
+        elif row.code == "NONE" and row.acks < row.quorum:
+            yield row, f"success {where}: {row.quorum} must be in sync, {row.acks} can be"
+
+
+def _appended(index: Index) -> Iterator[tuple[Row, str]]:
+    """Batches that were refused before they were appended, whenever their client sent them, and are
+    in a leader's log. (Of a stray copy only its answer has a row; it was acknowledged before.)"""
+    refused = [row for row in index.rows["answer"] if row.code == BEFORE and _has_sequence(row)]
+    left: Counter[_Batch] = Counter()
+    senders: set[tuple[int, _Batch]] = set()
+    for row in index.rows["send"] if refused else ():
+        left[_batch(row)] += 1
+        senders.add((row.client, _batch(row)))
+    for row in refused:
+        if (row.client, _batch(row)) in senders:
+            left[_batch(row)] -= 1
+    for row in index.rows["append"] if refused else ():
+        if row.aux == 1 and left.get(_batch(row), 1) <= 0:
+            text = f"batch {row.seq}..{row.seq_last} of producer {row.pid}, epoch {row.epoch}"
+            yield row, f"{text}, is appended at {row.off}; each time it was sent it was refused"
+
+
+def _not_appended(index: Index) -> Iterator[tuple[Row, str]]:
+    """Batches that were refused because they were appended, and are not there."""
+    late = [row for row in index.rows["answer"] if row.code == AFTER and _has_sequence(row)]
+    there = {(row.off, *_batch(row)) for row in index.rows["apply"]} if late else set()
+    for row in late:
+        if (row.off, *_batch(row)) not in there:
+            text = f"batch {row.seq}..{row.seq_last} of producer {row.pid}, epoch {row.epoch}"
+            yield row, f"{AFTER} for {text}: no such batch is committed at {row.off}"
+
+
+def _uncommitted(index: Index) -> Iterator[tuple[Row, str]]:
+    """What readers are shown as the high watermark and nobody knows committed."""
+    committed: dict[int, int] = {}
+    rows = [*index.rows["fetch"], *(row for row in index.rows["commit"] if row.hw is not None)]
+    for row in sorted(rows, key=lambda row: int(row.eid)):
+        known = committed.get(row.partition, 0)
+        if row.kind == "commit":
+            committed[row.partition] = max(known, row.hw)
+        elif row.hw > known:
+            yield row, f"node {row.node} shows {row.hw}, committed is {known}"
+
+
+def _has_sequence(row: Row) -> bool:
+    return row.pid is not None and row.pid >= 0 and row.seq is not None and row.seq >= 0
+
+
+def _batch(row: Row) -> _Batch:
+    return row.partition, row.pid, row.epoch, row.seq, row.seq_last
