@@ -147,7 +147,7 @@ class Decoding:
             if tag != TAG:
                 raise SnapshotError(f"snapshot is {tag!r}, this version reads {TAG!r}")
             if fields != 4:
-                raise SnapshotError("snapshot is no array of 4")
+                raise SnapshotError("snapshot is not an array of 4")
             applied_index, forgotten = self._unpacker.unpack(), self._unpacker.unpack()
             self.left: int = self._unpacker.read_array_header()
             """How many producers are not decoded yet."""
@@ -176,7 +176,7 @@ class Decoding:
         """The state. Complete once `left` is 0."""
         behind = self._size - self._unpacker.tell()
         if behind:
-            raise SnapshotError(f"no snapshot of producers: {behind} bytes behind it")
+            raise SnapshotError(f"not a snapshot of producers: {behind} bytes after its end")
         return self._state
 
 
@@ -185,7 +185,9 @@ def _unpacking() -> Iterator[None]:
     try:
         yield
     except (ValueError, msgpack.UnpackException) as error:
-        raise SnapshotError(f"no snapshot of producers: {error or type(error).__name__}") from error
+        raise SnapshotError(
+            f"not a snapshot of producers: {error or type(error).__name__}"
+        ) from error
 
 
 def _forgotten(value: object) -> Forgotten:
@@ -195,7 +197,7 @@ def _forgotten(value: object) -> Forgotten:
         return Forgotten(_MAX_INT64) if value else Forgotten()
     floor, left = _fields(value, 2, "forgotten")
     if not isinstance(left, list) or len(left) > MOST:
-        raise SnapshotError(f"forgotten: no array of at most {MOST}")
+        raise SnapshotError(f"forgotten: not an array of at most {MOST}")
     return Forgotten(
         _number(floor, _MAX_INT64, "floor of the forgotten", least=NO_FLOOR), map(_left, left)
     )
@@ -224,7 +226,7 @@ def _producer(row: object, window: int) -> tuple[ProducerId, Producer]:
     producer = Producer(_number(epoch, MAX_EPOCH, "epoch", least=NO_EPOCH), window)
     producer.last_index = _number(last_index, _MAX_INT64, "last index")
     if not isinstance(finished, list) or len(finished) > window:
-        raise SnapshotError(f"producer {producer_id!r}: window is no array of at most {window}")
+        raise SnapshotError(f"producer {producer_id!r}: window is not an array of at most {window}")
     for entry in finished:
         producer.finish(_finished(entry))
     return _number(producer_id, _MAX_INT64, "producer id"), producer
@@ -243,7 +245,7 @@ def _finished(entry: object) -> Finished:
 
 def _fields(value: object, count: int, what: str) -> list[object]:
     if not isinstance(value, list) or len(value) != count:
-        raise SnapshotError(f"{what} is no array of {count}")
+        raise SnapshotError(f"{what} is not an array of {count}")
     return value
 
 

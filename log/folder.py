@@ -91,7 +91,7 @@ def check_is_file(path: Path) -> None:
     block for ever, and a device has no end. Raises `OSError`."""
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.stat().st_mode):
-            raise DamagedFolderError(f"{path.name} is no file")
+            raise DamagedFolderError(f"{path.name} is not a file")
 
 
 class ZerosAhead:

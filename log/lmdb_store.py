@@ -279,7 +279,9 @@ class LmdbEnvironment:
         )
         if found.synced_to == found.last_index < last:
             # Entries and state are written in one transaction, and all of it was durable.
-            raise CorruptLogError(group, last, f"should not be there, behind {found.last_index}")
+            raise CorruptLogError(
+                group, last, f"should not be there, after the last index {found.last_index}"
+            )
         if last != found.last_index or (self._sync and found.synced_to < last):
             self._in_transaction(lambda txn: disk_groups.settle(txn, found, last, self._sync))
             found.last_index = last

@@ -66,11 +66,11 @@ def bare_host(host: str) -> str:
     bracketed = host.startswith("[") and host.endswith("]")
     bare = host[1:-1] if bracketed else host
     if bracketed and ":" not in bare:
-        raise ConfigError(f"host is {shown(host)}; brackets are for an address of IPv6")
+        raise ConfigError(f"host is {shown(host)}; only an IPv6 address has brackets")
     if any(each in bare for each in "[] /,@"):
         raise ConfigError(f"host is {shown(host)}; name one host, without a port")
     if bare.count(":") == 1:
-        raise ConfigError(f"host is {shown(host)}; the port is a setting of its own")
+        raise ConfigError(f"host is {shown(host)}; leave the port out, it is a setting of its own")
     return plain_host(bare)
 
 
@@ -160,7 +160,8 @@ class AdvertisedAs:
                 raise ConfigError(f"advertised is {shown(given)}; {wanted}")
             with reading("advertised", given):
                 if len(given) != len(nodes):
-                    raise ConfigError(f"{len(given)} advertised addresses for {len(nodes)} nodes")
+                    told = f"{len(given)} advertised addresses for {len(nodes)} nodes"
+                    raise ConfigError(f"{told}; give one for each node")
                 pairs = list(zip(nodes, islice(given, len(nodes)), strict=True))
         else:
             with reading("advertised", given):  # one more than there are nodes is none of them
@@ -168,7 +169,7 @@ class AdvertisedAs:
         for key, told in pairs:
             node = as_whole(key)
             if node is None or node not in nodes:
-                raise ConfigError(f"node {shown(key)} is advertised; nodes are 1 to {len(nodes)}")
+                raise ConfigError(f"advertised: no node {shown(key)}; nodes are 1 to {len(nodes)}")
             if not is_a(told, str):
                 raise ConfigError(f"node {node} is advertised as {shown(told)}; write HOST:PORT")
             self._told[node] = split(text("advertised", told))

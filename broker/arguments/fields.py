@@ -41,7 +41,7 @@ def unpack(payload: bytes) -> Unpacked:
     try:
         return msgpack.unpackb(payload)
     except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
-        raise CommandError(f"its {len(payload)} bytes are no msgpack ({error})") from error
+        raise CommandError(f"its {len(payload)} bytes are not msgpack ({error})") from error
 
 
 def read(command: Mapping[str, object], fields: Fields) -> dict[str, Unpacked]:

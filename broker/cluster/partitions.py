@@ -136,7 +136,7 @@ class ClusterPartitions:
             raise UnknownTopicError(f"there is no partition {partition} of topic {shown(topic)}")
         found = self._nodes.serving(image)
         if found is None:
-            raise NodeStateError(f"nobody serves {topic}-{partition} now; wait for leader()")
+            raise NodeStateError(f"no node serves {topic}-{partition} now; wait for leader()")
         life = self._nodes.lives[found[0]]
         inbox = life.replica(topic, partition)
         assert inbox is not None, "it serves the partition"

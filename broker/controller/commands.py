@@ -174,7 +174,7 @@ def _placed(taken: dict[str, Unpacked]) -> PlaceTopic:
     if factor > len(nodes):
         raise CommandError(f"it wants {factor} replicas on {len(nodes)} nodes")
     if all(node in command.unheard for node in nodes):
-        raise CommandError(f"none of its {len(nodes)} nodes is heard of")
+        raise CommandError(f"none of its {len(nodes)} nodes has been heard from")
     return command
 
 

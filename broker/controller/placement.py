@@ -80,7 +80,7 @@ class PlacementCounts:
         last. The result depends only on the arguments and the counts.
         """
         assert 1 <= factor <= len(nodes), f"{factor} replicas on {len(nodes)} nodes"
-        assert not set(nodes) <= set(unheard), f"none of {len(nodes)} nodes is heard of"
+        assert not set(nodes) <= set(unheard), f"none of {len(nodes)} nodes has been heard from"
         return tuple(self._choose(sorted(nodes), partitions, factor, unheard))
 
     def _change(self, replicas: Replicas, by: int) -> None:

@@ -15,10 +15,12 @@ from collections.abc import Callable, Coroutine
 from ottla.broker.errors import NodeStateError
 from ottla.broker.event_loop.loops import Lease
 
-NOT_OURS = "the cluster belongs to the parent process, from which this one forked; make another one"
+NOT_OURS = (
+    "the cluster belongs to the parent process, which forked this one; make a new cluster here"
+)
 LOOP_CLOSED = (
-    "the event loop that the cluster runs on was closed under it: it can neither go on nor stop; "
-    "leave `async with` before the loop is closed, and make another one"
+    "the event loop was closed while the cluster ran: the cluster can neither go on nor stop; "
+    "leave `async with` before the loop is closed, and make a new cluster"
 )
 Begin = Callable[[asyncio.AbstractEventLoop], Coroutine[object, None, None]]
 End = Callable[[], Coroutine[object, None, None]]

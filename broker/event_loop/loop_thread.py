@@ -20,7 +20,9 @@ Result = TypeVar("Result")
 Step = Callable[[], Coroutine[object, None, None]]
 
 STOPPED = "the cluster was stopped meanwhile"
-ENDING = "the interpreter ends, and the cluster's thread runs no more; stop the cluster before that"
+ENDING = (
+    "the interpreter is ending, and the cluster's thread has stopped; stop the cluster before that"
+)
 
 
 class LoopThread:

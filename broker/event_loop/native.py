@@ -171,7 +171,7 @@ class Writer:
             try:
                 job()
             except BaseException:
-                log.exception("%s: an error that nobody was told of", self._name)
+                log.exception("%s: a job raised an error, which is a bug of Ottla", self._name)
             del job  # else it would be kept alive until the next one comes
 
     def close(self) -> None:

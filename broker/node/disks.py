@@ -166,8 +166,8 @@ class Disks:
         try:
             fields = read_fields(self._base())
         except (StoreError, OSError) as error:
-            why = f"its note cannot be read: {error}; put it back, or take it away if all the"
-            raise ConfigError(f"{self._folder}: {why} nodes' folders are there") from error
+            why = f"its note cannot be read: {error}; restore it, or delete it if the folders of"
+            raise ConfigError(f"{self._folder}: {why} all nodes are there") from error
         if fields is None:
             return None
         named = fields.get("cluster")
@@ -305,7 +305,9 @@ class Disks:
     def break_(self, node: NodeId, error: StoreError | None) -> None:
         """From now on syncs fail with `error`; None: they hang. Raises `ConfigError` for LMDB."""
         if self._folder is not None:
-            raise ConfigError("only disks in memory can be broken; leave data_dir out")
+            raise ConfigError(
+                "break_disk needs disks in memory; start the cluster without data_dir"
+            )
         if error is None:
             self._memory[node].hold_syncs()
         else:

@@ -71,7 +71,7 @@ def check_left_out(
     left = len(nodes) - len(found)
     if 2 * left <= len(nodes):
         raise ConfigError(
-            f"without_nodes: {left} of {len(nodes)} nodes are no majority; nothing could be decided"
+            f"without_nodes: {left} of {len(nodes)} nodes are not a majority; name fewer nodes"
         )
     return found
 
@@ -134,7 +134,7 @@ class Seen(NamedTuple):
                 continue
             raise ConfigError(
                 f"{self.folder} is of a cluster of {size} nodes, not of {self.total}; "
-                f"a cluster keeps its nodes for life"
+                f"the number of nodes of a cluster cannot change"
             )
         if any(map(self.wrong, self.nodes)):
             raise self.refusal()
@@ -150,9 +150,7 @@ class Seen(NamedTuple):
             return _told(node, path, self.errors[node])
         named = self.ids.get(node)
         if named is None:
-            return (
-                f"node {node}: {path} holds nothing, though {self._though()}" if self.used else ""
-            )
+            return f"node {node}: {path} is empty, though {self._though()}" if self.used else ""
         if named == self.cluster:
             return ""
         there = f"node-{self.good[0]}" if self.good else "the one that was here"
@@ -163,7 +161,7 @@ class Seen(NamedTuple):
 
     def _though(self) -> str:
         if self.good:
-            return f"node-{self.good[0]} does"
+            return f"node-{self.good[0]} is not"
         if self.note == "":
             return "the cluster was used: its note, ottla.json, is there and cannot be read"
         return "the cluster was used"
@@ -179,9 +177,9 @@ def refused(seen: Seen, told: Mapping[NodeId, str]) -> DataFolderError:
     node = next(iter(told))
     errors = [seen.errors.get(each) for each in told]
     if all(isinstance(error, FolderInUseError) for error in errors):
-        advice = "End who uses it, or choose another folder"
+        advice = "Stop the process that uses it, or choose another folder"
     elif all(_unusable(error) for error in errors) or not seen.folder.exists():
-        advice = "Mend that, or choose another folder"
+        advice = "Repair that, or choose another folder"
     elif all(isinstance(error, FormatError) for error in errors):
         advice = "Put back the folder that belongs there, or choose another folder"
     else:
@@ -200,7 +198,7 @@ def _unusable(error: Exception | None) -> bool:
 def _told(node: NodeId, folder: Path, error: Exception) -> str:
     reason = str(error)
     if isinstance(error, OSError):
-        why = "what lies there is no folder" if error.errno == errno.EEXIST else error.strerror
+        why = "it is not a folder" if error.errno == errno.EEXIST else error.strerror
         reason = f"{why or error} ({error.filename or 'its files'})"
     return f"node {node}, {folder}: {reason.removeprefix(f'{folder}: ').removesuffix('.')}"
 
@@ -216,30 +214,31 @@ def advise(
     if total == 1:
         return (
             f"There is no other copy of it: {back}, or start a new cluster in another data_dir, "
-            f"without what was in this one"
+            f"which will be empty"
         )
     if 2 * len(good) > total:
         away = tuple(sorted({*bad, *without}))
         flags = " ".join(f"--without-node {node}" for node in away)
         return (
-            f"The folders of nodes {_few(good)} are good, a majority of {total}, and hold all that "
-            f"was acknowledged: {back}, or start without {'it' if one else 'them'} (ottla up "
-            f"{flags}, in Python Cluster(without_nodes={away})). An emptied folder is no way back"
+            f"The folders of nodes {_few(good)} are good, a majority of {total}, and hold all "
+            f"records acknowledged with acks=all: {back}, or start without "
+            f"{'it' if one else 'them'} (ottla up {flags}, in Python "
+            f"Cluster(without_nodes={away})). Do not put an empty folder there"
         )
-    copies = f"Only {len(good)} of {total} folders are good" if good else "No folder is good"
+    copies = f"Good folders: {len(good)} of {total}"
     if without:
         copies += f" (not looked at: nodes {_few(without)}, left out)"
     return (
-        f"{copies}, no majority, so that nobody can tell what was agreed: {back}, or start a new "
-        f"cluster in another data_dir, without what was in this one"
+        f"{copies}. That is not a majority, so what was committed is not known: {back}, or start a "
+        f"new cluster in another data_dir, which will be empty"
     )
 
 
 def left_out(node: NodeId) -> str:
     """The message for a node that the cluster was started without."""
     return (
-        f"node {node} was left out at the start, and the cluster runs on without it; its folder "
-        f"may come back with a later start, an empty one in its place waits for membership change"
+        f"node {node} was left out at the start, and the cluster runs without it; a later start "
+        f"may have it again, with its old folder (an empty one waits for membership change)"
     )
 
 

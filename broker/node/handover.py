@@ -76,5 +76,7 @@ class Handover:
         """After the end: raise `ClusterTimeoutError` if another node still leads."""
         found = self._leading()
         if found is not None and found[0] != self._to:
-            why = "did not come to lead" if self._asked else "is silent, and was not asked to lead"
+            why = "is silent, and was not asked to lead"
+            if self._asked:
+                why = "did not become leader of"
             raise ClusterTimeoutError(f"node {self._to} {why} {what}; node {found[0]} goes on")

@@ -100,7 +100,7 @@ def _kept_long_enough(ms: int) -> bool:
 
 
 _SERVED, _NONE, _AS_IT_IS = Effect.SERVED, Effect.NONE, Effect.AS_IT_IS
-_NO_CLEANER = "nothing is compacted, so nothing obeys it"
+_NO_CLEANER = "logs are not compacted, so it has no effect"
 _NO_SEGMENTS = "a log has no segments and no files of its own"
 _NO_TIERS = "there is no remote storage"
 _NO_QUOTAS = "replication is never throttled"
@@ -120,10 +120,14 @@ _ROWS: tuple[TopicConfig, ...] = (
         int_type(1, 9, besides=-1),
         "-1",
         _NONE,
-        "the broker never compresses again",
+        "the broker never recompresses a batch",
     ),
     TopicConfig(
-        "compression.lz4.level", int_type(1, 17), "9", _NONE, "the broker never compresses again"
+        "compression.lz4.level",
+        int_type(1, 17),
+        "9",
+        _NONE,
+        "the broker never recompresses a batch",
     ),
     TopicConfig(
         "compression.type",
@@ -131,14 +135,14 @@ _ROWS: tuple[TopicConfig, ...] = (
         "producer",
         _AS_IT_IS,
         "batches are stored as the producer compressed them",
-        _only(_is("producer"), "producer", "the broker never compresses again"),
+        _only(_is("producer"), "producer", "the broker never recompresses a batch"),
     ),
     TopicConfig(
         "compression.zstd.level",
         int_type(-131_072, 22),
         "3",
         _NONE,
-        "the broker never compresses again",
+        "the broker never recompresses a batch",
     ),
     TopicConfig("delete.retention.ms", long_type(0), "86400000", _NONE, _NO_CLEANER),
     TopicConfig("file.delete.delay.ms", long_type(0), "60000", _NONE, _NO_SEGMENTS),

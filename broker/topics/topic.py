@@ -96,7 +96,7 @@ def topics_of(value: object) -> tuple[Topic, ...]:
         else:
             raise ConfigError(f"topics[{place}] is {shown(each)}; a Topic or a name is wanted")
         if topic.name in topics:
-            raise ConfigError(f"topics: {shown(topic.name)} is asked for twice")
+            raise ConfigError(f"topics: {shown(topic.name)} is named twice")
         topics[topic.name] = topic
     return tuple(topics.values())
 

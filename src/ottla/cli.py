@@ -196,7 +196,7 @@ def _topics(texts: Sequence[str], nodes: int) -> list[Topic]:
     names = [each.name for each in topics]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"--topic: {shown(name)} is asked for twice")
+            raise UsageError(f"--topic: {shown(name)} is named twice")
     return topics
 
 
@@ -294,7 +294,7 @@ async def _start(cluster: AsyncCluster) -> None:
     except (RequestFailedError, StoreError) as error:
         raise UsageError(str(error)) from None
     except ClusterTimeoutError as error:
-        raise UsageError(f"does not get ready: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"the cluster did not get ready: {str(error).splitlines()[0]}") from None
 
 
 app.command()(demo)

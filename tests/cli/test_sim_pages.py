@@ -37,6 +37,6 @@ def test_what_is_no_page_stays(tmp_path, command):
     done = ottla("sim", *command, "--out", notes)
     assert done.returncode == 2
     assert done.stderr.strip().endswith(
-        f"{notes}: is there, and no page of Ottla's; name another file"
+        f"{notes}: exists, and is not a page of Ottla's; name another file"
     )
     assert notes.read_text() == "<!doctype html><p>my own notes\n"

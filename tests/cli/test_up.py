@@ -182,7 +182,7 @@ def test_it_starts_without_a_node_whose_folder_is_damaged_if_told_to(tmp_path):
         _, _, err = up.stop(signal.SIGTERM)
     assert err.startswith("ottla: node 2 was left out at the start, and the cluster runs on")
     done = ottla("up", *arguments, "--without-node", 2, "--without-node", 1)
-    assert done.stderr.endswith("1 of 3 nodes are no majority; nothing could be decided\n")
+    assert done.stderr.endswith("1 of 3 nodes are not a majority; name fewer nodes\n")
 
 
 async def produce_until_refused(place):

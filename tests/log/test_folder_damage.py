@@ -133,14 +133,14 @@ def test_what_is_no_file_is_called_so_by_its_name(folder, name, make):
     """A pipe was an empty file, a folder in the place of a lock a failure of LMDB."""
     (folder / name).unlink(missing_ok=True)
     make(folder / name)
-    assert refusal(folder) == f"{name} is no file"
+    assert refusal(folder) == f"{name} is not a file"
 
 
 @pytest.mark.parametrize("make", NO_FILES)
 def test_so_it_is_in_a_new_folder(tmp_path, make):
     (tmp_path / "node").mkdir()
     make(tmp_path / "node" / DATA)
-    assert refusal(tmp_path / "node") == "data.mdb is no file"
+    assert refusal(tmp_path / "node") == "data.mdb is not a file"
 
 
 def test_data_of_an_earlier_state_is_refused(folder):

@@ -125,7 +125,10 @@ def told(line):
 def test_a_plan_that_is_none_and_a_tape_are_refused_in_one_line(tmp_path):
     done = ottla("sim", "run", "--seed", "0", "--failure", "rain")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "--failure rain: there is none; there are 'a follower is killed', " in done.stderr
+    assert (
+        "--failure rain: there is no such failure; there are 'a follower is killed', "
+        in done.stderr
+    )
     done = ottla("sim", "run", "--seed", "0", "--whole", "--tape", tmp_path / "x")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 

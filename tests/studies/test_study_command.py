@@ -247,7 +247,10 @@ def test_java_is_looked_for_where_java_home_says(tiny, tmp_path, monkeypatch):
             "--out s3://bucket/acks: is a URL; name a folder that driver and executors see",
         ),
         (["run", "akcs", "--out", "o", "--share", "2"], "'--share': 2.0 is not in the range"),
-        (["run", "acks", "--out", "o", "--share", "nan"], "--share nan: is no number; from 0 to"),
+        (
+            ["run", "acks", "--out", "o", "--share", "nan"],
+            "--share nan: is not a number; give one from 0 to",
+        ),
         (
             ["run", "acks", "--out", "o", "--seeds", "99999999999999999999"],
             "99999999999999999999 seeds: at most 14285714 with 70 variants; a study has at most",

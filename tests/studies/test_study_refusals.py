@@ -202,7 +202,7 @@ def test_an_audit_is_not_for_spark_connect(server, master, monkeypatch):
     words = [] if master is None else ["--master", master]
     where = ["--bootstrap", "127.0.0.1:1", "--timeout", "1"]
     assert refused(ottla("study", "audit", *where, "--topic", "t", *words)) == (
-        f"SPARK_REMOTE={server}: an audit keeps its ledger beside Spark's driver; unset it, and "
+        f"SPARK_REMOTE={server}: an audit needs Spark's driver in its own process; unset it, and "
         "give --master local[2], or that of a cluster"
     )
 

@@ -41,9 +41,11 @@ def check_words(words: Iterable[str]) -> None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise UsageError(f"{word!r} is no text in UTF-8; write or name it otherwise") from None
+            raise UsageError(
+                f"{word!r} is not UTF-8 text; write it in UTF-8, or rename the file"
+            ) from None
         if "\0" in word:
-            raise UsageError(f"{word!r} has a NUL in it; write it without")
+            raise UsageError(f"{word!r} has a NUL character in it; leave it out")
 
 
 def one_line(told: str) -> str:
@@ -96,7 +98,7 @@ def _named(text: str | Path, of: str) -> Path:
         pass  # the command makes it, or reports that it cannot
     except NotADirectoryError:
         raise typer.BadParameter(
-            f"{_above(Path(text))} is a file, and no folder; name another {of}"
+            f"{_above(Path(text))} is a file, not a folder; name another {of}"
         ) from None
     except OSError as error:
         raise typer.BadParameter(refused(error, f"another {of}")) from None

@@ -33,7 +33,7 @@ def test_a_plain_name_is_a_topic():
     [
         ({"topics": "orders"}, "topics is 'orders'; a list of topics or names is wanted"),
         ({"topics": [7]}, r"topics\[0\] is 7; a Topic or a name is wanted"),
-        ({"topics": ["a", Topic("a")]}, "topics: 'a' is asked for twice"),
+        ({"topics": ["a", Topic("a")]}, "topics: 'a' is named twice"),
         ({"topics": ["a:b"]}, "topic 'a:b' is not NAME:PARTITIONS:RF"),
         ({"min_insync_replica": 2}, "no such setting: min_insync_replica; did you mean min_insync"),
         ({"node": 3}, "no such setting: node; did you mean nodes"),

@@ -81,7 +81,7 @@ def test_a_node_whose_folder_is_lost_is_refused(tmp_path):
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         cluster.create_topic("t")
     (tmp_path / "node-2").rename(tmp_path / "lost")
-    with pytest.raises(ConfigError, match="node-2 holds nothing, though node-1 does"):
+    with pytest.raises(ConfigError, match="node-2 is empty, though node-1 is not"):
         Cluster(nodes=3, data_dir=tmp_path).start()
     assert not (tmp_path / "node-2").exists()
     (tmp_path / "lost").rename(tmp_path / "node-2")
@@ -96,7 +96,7 @@ def test_so_is_one_whose_folder_is_lost_while_it_is_down(tmp_path):
         cluster.create_topic("t")
         cluster.kill(2)
         (tmp_path / "node-2").rename(tmp_path / "lost")
-        with pytest.raises(ConfigError, match="node-2 holds nothing, though node-1 does"):
+        with pytest.raises(ConfigError, match="node-2 is empty, though node-1 is not"):
             cluster.restart(2)
         assert not (tmp_path / "node-2").exists()
         (tmp_path / "lost").rename(tmp_path / "node-2")

@@ -139,7 +139,7 @@ def test_a_loop_that_was_closed_under_a_cluster_is_named():
     loop = asyncio.new_event_loop()
     running = loop.run_until_complete(cluster.__aenter__())
     loop.close()
-    with pytest.raises(NodeStateError, match="was closed under it"):
+    with pytest.raises(NodeStateError, match="was closed while the cluster ran"):
         cluster.start()
-    with pytest.raises(NodeStateError, match="was closed under it"):
+    with pytest.raises(NodeStateError, match="was closed while the cluster ran"):
         asyncio.run(running.stop())

@@ -124,4 +124,4 @@ held = Held({work}, {cluster})
 def test_what_is_asked_of_a_cluster_then_is_refused(work, cluster):
     done = run(LATE.format(work=work, cluster=cluster))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("the interpreter ends, and the cluster's thread runs no more")
+    assert done.stdout.startswith("the interpreter is ending, and the cluster's thread has stopped")

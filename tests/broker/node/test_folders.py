@@ -77,7 +77,7 @@ def test_two_bad_folders_of_three_leave_no_majority(used, damage):
         damage(used / f"node-{node}")
     error = refusal(used)
     assert error.node == 1
-    assert "Only 1 of 3 folders are good, no majority" in str(error)
+    assert "Good folders: 1 of 3. That is not a majority" in str(error)
     assert "--without-node" not in str(error)
 
 
@@ -181,7 +181,7 @@ def test_a_partition_that_lies_only_on_who_is_left_out_holds_nobody_up(used):
 @pytest.mark.parametrize(
     ("without", "told"),
     [
-        ((1, 2), "1 of 3 nodes are no majority"),
+        ((1, 2), "1 of 3 nodes are not a majority"),
         ((4,), "there is no node 4; nodes are 1, 2, 3"),
         ((True,), "there is no node True"),
         (("2",), "there is no node '2'"),
@@ -252,7 +252,7 @@ def test_a_name_that_is_no_utf8_is_refused_when_the_cluster_is_made(name, tmp_pa
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
 def test_a_place_where_no_folder_can_be_made_is_to_be_mended():
     """It was told to bring a folder back that there had never been, too."""
-    with pytest.raises(DataFolderError, match=r"Mend that, or choose another folder$"):
+    with pytest.raises(DataFolderError, match=r"Repair that, or choose another folder$"):
         Cluster(nodes=3, data_dir="/proc/nowhere").start()
 
 
@@ -278,7 +278,7 @@ def test_a_disk_without_room_is_to_be_mended(tmp_path):
     )
     assert done.stdout.startswith("DataFolderError node 1, "), done.stderr
     assert "no room on the disk" in done.stdout
-    assert done.stdout.endswith("Mend that, or choose another folder\n")
+    assert done.stdout.endswith("Repair that, or choose another folder\n")
 
 
 @pytest.mark.parametrize("make", [Path.touch, lambda path: path.symlink_to("nowhere")])
@@ -287,4 +287,4 @@ def test_what_lies_in_the_place_of_a_folder_and_is_none_is_called_so(used, make)
     shutil.rmtree(used / "node-2")
     make(used / "node-2")
     told = str(refusal(used))
-    assert told.startswith(f"node 2, {used / 'node-2'}: what lies there is no folder (")
+    assert told.startswith(f"node 2, {used / 'node-2'}: it is not a folder (")

@@ -81,7 +81,7 @@ def test_bad_folders_of_other_nodes_that_are_down_are_named_and_the_advice_works
         empty(tmp_path / "node-2")
         remove(tmp_path / "node-4")
         told = restart_refused(cluster, 4)
-        assert "node-4 holds nothing, though node-1 does" in told
+        assert "node-4 is empty, though node-1 is not" in told
         assert f"node 2, {tmp_path / 'node-2'}: was used, and its data.mdb is empty" in told
         assert "The folders of nodes 1, 3, 5 are good, a majority of 5" in told
         assert "without_nodes=(2, 4)" in told
@@ -95,7 +95,7 @@ def test_where_no_majority_is_good_nobody_is_told_to_go_on_without(tmp_path):
             cluster.kill(node)
             delete_data(tmp_path / f"node-{node}")
         told = restart_refused(cluster, 2)
-        assert "Only 1 of 3 folders are good, no majority" in told
+        assert "Good folders: 1 of 3. That is not a majority" in told
         assert "--without-node" not in told
 
 
@@ -174,7 +174,7 @@ def test_a_folder_that_may_not_be_read_is_to_be_mended(tmp_path, monkeypatch):
             patched.setattr(lmdb_store, "examine", refuse)
             told = restart_refused(cluster, 2)
         assert "Permission denied" in told
-        assert told.endswith("Mend that, or choose another folder")
+        assert told.endswith("Repair that, or choose another folder")
         cluster.restart(2)
 
 
@@ -184,9 +184,9 @@ def test_folders_that_are_gone_from_under_running_nodes_are_no_copies(tmp_path):
         for node in (1, 2):
             remove(tmp_path / "logs" / f"node-{node}")
         told = restart_refused(cluster, 2)
-        assert "node-2 holds nothing, though node-3 does" in told
+        assert "node-2 is empty, though node-3 is not" in told
         assert f"node 1, {tmp_path / 'logs' / 'node-1'}: was used, and its data.mdb is gone" in told
-        assert "Only 1 of 3 folders are good" in told
+        assert "Good folders: 1 of 3" in told
 
 
 @pytest.mark.slow

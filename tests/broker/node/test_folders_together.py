@@ -78,10 +78,10 @@ def test_all_are_named_where_no_majority_is_good_too(five):
         damage(five / f"node-{node}")
     told = str(refusal(five, nodes=5))
     assert all(str(five / f"node-{node}") in told for node in (1, 3, 5))
-    assert "Only 2 of 5 folders are good, no majority" in told
+    assert "Good folders: 2 of 5. That is not a majority" in told
     assert "--without-node" not in told
     told = str(refusal(five, nodes=5, without_nodes=(5,)))
-    assert "Only 2 of 5 folders are good (not looked at: nodes 5, left out), no majority" in told
+    assert "Good folders: 2 of 5 (not looked at: nodes 5, left out). That is not a majority" in told
 
 
 def test_two_folders_of_another_cluster_are_both_named(used, tmp_path_factory):
@@ -92,7 +92,7 @@ def test_two_folders_of_another_cluster_are_both_named(used, tmp_path_factory):
         shutil.copytree(other / name, used / name)
     told = str(refusal(used))
     assert all(f"{used / name} is of another cluster" in told for name in ("node-2", "node-3"))
-    assert "Only 1 of 3 folders are good" in told
+    assert "Good folders: 1 of 3" in told
 
 
 # ---- the note of the whole folder
@@ -110,7 +110,7 @@ def test_a_note_that_cannot_be_read_says_that_there_was_a_cluster(tmp_path, note
         lose(tmp_path / f"node-{node + 1}")
     (tmp_path / NOTE).write_bytes(note)
     told = str(refusal(tmp_path, nodes))
-    assert "holds nothing, though the cluster was used: its note, ottla.json, is there" in told
+    assert "is empty, though the cluster was used: its note, ottla.json, is there" in told
     assert "or start a new cluster in another data_dir" in told
     assert (tmp_path / NOTE).read_bytes() == note
 
@@ -127,7 +127,7 @@ def test_beside_good_folders_it_is_written_again(used, note, caplog):
 def test_what_is_no_file_in_the_place_of_the_note_is_in_the_way(used):
     (used / NOTE).unlink()
     (used / NOTE).mkdir()
-    with pytest.raises(ConfigError, match=r"ottla.json is no file; put it back, or take it away"):
+    with pytest.raises(ConfigError, match=r"ottla.json is not a file; restore it, or delete it"):
         Cluster(nodes=3, data_dir=used).start()
     (used / NOTE).rmdir()
     assert starts(used) == ["kept"]

@@ -210,7 +210,7 @@ def test_a_cluster_has_one_to_seven_nodes_for_life(nodes):
 def test_a_folder_keeps_its_number_of_nodes(tmp_path, nodes):
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         cluster.create_topic("t")
-    told = f"is of a cluster of 3 nodes, not of {nodes}; a cluster keeps its nodes for life"
+    told = f"is of a cluster of 3 nodes, not of {nodes}; the number of nodes of a cluster cannot"
     with pytest.raises(ConfigError, match=told):
         Cluster(nodes=nodes, data_dir=tmp_path).start()
     assert sorted(each.name for each in tmp_path.iterdir()) == [

@@ -59,11 +59,11 @@ def seed_of(text: str) -> int:
     try:
         seed = int(text, 0)
     except ValueError:
-        raise SimUsageError(f"{text!r} is no seed; write a number, or 0x and digits") from None
+        raise SimUsageError(f"{text!r} is not a seed; write a number, or 0x and digits") from None
     if seed < 0:
-        raise SimUsageError(f"{text!r} is no seed; seeds are not negative")
+        raise SimUsageError(f"{text!r} is not a seed; seeds are not negative")
     if seed > MOST_SEED:
-        raise SimUsageError(f"{text[:40]}... is no seed; seeds have at most 128 bits")
+        raise SimUsageError(f"{text[:40]}... is not a seed; seeds have at most 128 bits")
     return seed
 
 
@@ -121,15 +121,17 @@ def toml_text(option: str, path: Path) -> str:
     except OSError as error:
         raise SimUsageError(f"{option} {path}: {refused(error, 'a TOML file')}") from None
     except UnicodeDecodeError:
-        raise SimUsageError(f"{option} {path}: not TOML: no text in UTF-8") from None
+        raise SimUsageError(
+            f"{option} {path}: not TOML: it is not UTF-8 text; write it in UTF-8"
+        ) from None
 
 
 def _check_meant(given: RunConfig, *, whole: bool) -> None:
     """Check that these settings have a meaning for this kind of run. Raises `SimUsageError`."""
     if not whole and given.flush == "off":
         raise SimUsageError(
-            "flush=off promises nothing that a seed could be judged by: what it loses is counted "
-            "with --whole, and --failure says what goes wrong"
+            "with flush=off the broker promises nothing, so a run cannot be judged; with --whole "
+            "its losses are counted, and --failure names what goes wrong"
         )
     for name in ("faults", "fault_every_ms"):
         if whole and getattr(given, name):
@@ -171,7 +173,7 @@ def _value(text: str) -> int | str | bool:
 def taped(what: str) -> bool:
     """Whether the argument names a file, not a seed. Raises `SimUsageError`."""
     if not what.strip():
-        raise SimUsageError(f"what is meant is empty; name {_TAPE}")
+        raise SimUsageError(f"the argument is empty; name {_TAPE}")
     path = Path(what)
     try:
         there = _is_there(path)
@@ -200,7 +202,7 @@ def check_scenario(what: str) -> None:
     from ottla.sim.scenarios.files import files
 
     if scenario_named(what) is not None:
-        raise SimUsageError(f"{what} is a scenario: ottla sim explain {what} tells of it")
+        raise SimUsageError(f"{what} is a scenario; to see it, run ottla sim explain {what}")
     known = " ".join(each.stem.split("_")[0] for each in files())
     raise SimUsageError(f"no such scenario: {what}; there are {known}")
 
@@ -262,7 +264,7 @@ def whole_of(
     from ottla.sim.whole import BY_NAME, run_whole
 
     if failure is not None and failure not in BY_NAME:
-        there = f"there is none; there are {listed(BY_NAME)}"
+        there = f"there is no such failure; there are {listed(BY_NAME)}"
         raise SimUsageError(f"--failure {called(failure)}: {there}")
     given = config_of(config, settings, whole=True)
     if failure is not None:

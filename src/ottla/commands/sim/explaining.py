@@ -153,7 +153,8 @@ def there(path: Path) -> str:
     except OSError as error:
         raise SimUsageError(f"{path}: {refused(error)}") from None
     except UnicodeDecodeError:
-        raise SimUsageError(f"{path}: is there, and no page: no text in UTF-8") from None
+        told = "exists, and is not a page: it is not UTF-8 text; name another file"
+        raise SimUsageError(f"{path}: {told}") from None
 
 
 def check_page(path: Path | None) -> None:
@@ -164,7 +165,7 @@ def check_page(path: Path | None) -> None:
     check_out(path)
     text = "" if path is None else there(path)
     if text.strip() and not is_page(text):
-        raise SimUsageError(f"{path}: is there, and no page of Ottla's; name another file")
+        raise SimUsageError(f"{path}: exists, and is not a page of Ottla's; name another file")
 
 
 def write_and_say(path: Path, text: str) -> None:

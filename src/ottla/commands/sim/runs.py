@@ -63,7 +63,9 @@ def run(
 
     if whole or failure is not None:
         if tape is not None:
-            raise SimUsageError("--tape: a tape is replayed as a sweep runs it, not with --whole")
+            raise SimUsageError(
+                "--tape: a tape replays a run of a sweep, so it needs a run without --whole"
+            )
         tell(whole_of(seed, config, settings, failure)[0], as_json=as_json)
     check_out(tape)
     number, given = seed_of(seed), config_of(config, settings)
@@ -150,7 +152,7 @@ def shrink(
     from ottla.sim.sweeps.tape_file import Case
 
     if isnan(seconds):  # it passes the check of the minimum, and would never be over
-        raise SimUsageError(f"--seconds {seconds}: is no number")
+        raise SimUsageError(f"--seconds {seconds}: is not a number; give a time in seconds")
     check_out(out)
     outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 JVM = "-Xss16m -Xrs"
 """Spark searches the text of errors with a regular expression that needs a deep stack. With `-Xrs`,
 SIGTERM ends the JVM at once. A JVM that cleans up first prints every error on the way."""
-_BESIDE = "an audit keeps its ledger beside Spark's driver"
+_BESIDE = "an audit needs Spark's driver in its own process"
 _GIVE = "give --master local[2], or that of a cluster"
 
 

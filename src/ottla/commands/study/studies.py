@@ -103,7 +103,8 @@ def _told_plainly(out: str) -> Iterator[None]:
             f"{error.filename or out}: {error.strerror or error}; when that is mended {_GO_ON}"
         ) from None
     except NotTheSameError as error:
-        raise StudyUsageError(f"{error}: the code is not the one that ran it") from None
+        wanted = "use that version of Ottla, or another --out"
+        raise StudyUsageError(f"{error}: the study ran with other code; {wanted}") from None
     except KeyboardInterrupt:
         sys.stderr.write(f"ottla: interrupted; {_GO_ON}\n")
         raise typer.Abort from None
@@ -166,7 +167,7 @@ def _share(share: float | None) -> float | None:
     if share is None:
         return None
     if math.isnan(share):
-        raise StudyUsageError("--share nan: is no number; from 0 to 1")
+        raise StudyUsageError("--share nan: is not a number; give one from 0 to 1")
     return abs(share)  # of -0
 
 
