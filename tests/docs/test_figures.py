@@ -65,7 +65,7 @@ def test_pages_count_profiles_suspects_and_published_bugs():
 
 
 def test_a_sweep_tells_of_seeds_by_the_part():
-    assert counted(f"docs/{SIMULATION}", r"the part of at most (\d+) seeds") == CHUNK
+    assert counted(f"docs/{SIMULATION}", r"in parts of at most (\d+) seeds") == CHUNK
 
 
 @pytest.mark.slow
