@@ -1,4 +1,4 @@
-"""Waiting for something outside of this process, which does not say when it is there."""
+"""Waits for something outside of this process, by polling."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable
 def await_that(
     ready: Callable[[], object], within_s: float, otherwise: str, again_s: float = 0.1
 ) -> None:
-    """Wait until `ready`, asked every `again_s`, gives something; fail with `otherwise` when it
-    takes longer."""
+    """Call `ready` every `again_s` seconds until it returns something. Fail with the text
+    `otherwise` if it takes longer."""
     until = time.monotonic() + within_s
     while not ready():
         assert time.monotonic() < until, otherwise
-        time.sleep(again_s)  # files and processes of others tell nobody
+        time.sleep(again_s)  # other processes send no notification

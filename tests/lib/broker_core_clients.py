@@ -1,9 +1,9 @@
 """Clients of a `broker_core_world.World`: idempotent producers as the Kafka clients write them.
 
-A producer keeps its unacknowledged batches in the order of their sequences, up to five of them in
-flight on one connection. What fails is sent again in order and one at a time, after everything that
-was sent behind it is answered or given up (as the Java client does: a retried batch must still lie
-in the broker's window of five). Silence closes the connection; what was sent on it may arrive all
+A producer keeps its unacknowledged batches in the order of their sequences, with up to five of them
+in flight on one connection. Failed batches are sent again in order and one at a time, after all
+later ones are answered or given up. The Java client does so, because a retried batch must still be
+in the broker's window of five. Silence closes the connection. What was sent on it may arrive all
 the same, even much later.
 """
 

@@ -1,9 +1,9 @@
 """Clients that keep no rules, in a `broker_core_world.World`: `RoughClients`.
 
 They send any sequence of any producer, again and again and several at a time, with any acks and
-hardly any patience, around the end of the sequences, in old and new epochs and in none; and now and
-then an old message between nodes comes once more. Nothing is promised to them but what holds for
-everybody: `check` says what.
+short timeouts, around the end of the sequences, in old and new epochs and in none. Now and then an
+old message between nodes comes once more. Only what holds for every client is promised to them;
+`check` says what that is.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ NO_LIMIT = 10**6
 
 
 class Watch:
-    """Sees all, forgets nothing."""
+    """Keeps what every node did, and compares."""
 
     def __init__(self) -> None:
         self.log: dict[LogIndex, Entry] = {}
@@ -109,9 +109,9 @@ class Watch:
             tails[who.producer_id] = (who.epoch, who.last_sequence)
 
     def check_tables(self, lives: Sequence[Life]) -> None:
-        """All replicas equal each other and a replay of the log, in which the rules take every
-        batch, one after the other: whoever led, and however many were in flight, the log is as if
-        a single request at a time had been judged and stored."""
+        """All replicas equal each other and a replay of the log. In the replay, the rules accept
+        every batch, one after the other. So the log is as if only one request at a time had been
+        judged and stored, whoever led, and however many requests were in flight."""
         replayed = ProducerTable(lives[0].machine.table.profile, NO_LIMIT)
         last = max(self.log)
         for index in range(1, last + 1):

@@ -1,9 +1,9 @@
 """A world for `Replica`s: simulated time, a network that loses things, disks that finish late.
 
 Each `Life` is one node from its start to its crash: a `Replica` (real `RaftCore`, real `Partition`)
-on a `MemoryStore`, with a runner in miniature that carries effects out in the order `effects.py`
-names. A crash loses some suffix of what the disk had not synced; the next `Life` starts from the
-rest. Everything random comes from one seeded generator, so a run replays from its seed.
+on a `MemoryStore`, with a small runner that carries effects out in the order that `effects.py`
+gives. A crash loses the end of what the disk had not synced; the next `Life` starts from the rest.
+Everything random comes from one seeded generator, so a run replays from its seed.
 
 `broker_core_watch.Watch` sees every turn, every applied entry and every answer, and judges them.
 """

@@ -1,13 +1,13 @@
-"""Faults without clients, and the question after each of them: who leads, and how soon?
+"""Faults without clients. After each of them: which node leads, and how soon?
 
-A cluster on the test's own loop is hit by faults drawn from a seed. *Well* is a node that runs and
-that its peers reach. Whenever a majority of a partition's replicas is well, one of those must come
-to lead it within `PATIENCE` election timeouts, and so must the controller.
+A cluster on the test's own loop gets faults drawn from a seed. A node is *well* if it runs and its
+peers reach it. Whenever a majority of a partition's replicas is well, one of them must become its
+leader within `PATIENCE` election timeouts. The same holds for the controller.
 
-Those are timeouts of the loop's own progress (`Progress`): a loop that gets no processor for a
-second has not waited for a second. What lies outside of it still counts, such as a disk that takes
-long, so the bound is generous: with logs in memory elections take 1 to 3 timeouts, in LMDB with
-timeouts of 50 ms and a busy disk up to 20.
+Timeouts are measured in progress of the loop (`Progress`): a loop that gets no processor for a
+second has not waited for a second. Time outside of the loop still counts, such as that of a slow
+disk, so the bound is generous. With logs in memory, elections take 1 to 3 timeouts; in LMDB, with
+timeouts of 50 ms and a busy disk, up to 20.
 """
 
 from __future__ import annotations

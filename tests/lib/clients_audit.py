@@ -1,10 +1,10 @@
-"""The proof after a test with faults: everything read back by assign, compared with what was told.
+"""The audit after a test with faults: all records are read back and compared with the answers.
 
 | check | holds when | for |
 |---|---|---|
-| nothing lost | every acknowledged value is read, where it was said to be | acks=all |
-| nothing twice | no value lies at two offsets | idempotent |
-| nothing moved | a writer's values lie in the order in which they were sent | idempotent |
+| nothing lost | every acknowledged value is read at its acknowledged offset | acks=all |
+| nothing twice | no value is at two offsets | idempotent |
+| nothing moved | a writer's values are in the order of sending | idempotent |
 | nothing refused | no record failed, no client gave up | idempotent |
 | nothing invented | every value was sent, and not refused for good | all |
 | no holes | offsets run from the log start to the high watermark | all |

@@ -1,9 +1,9 @@
-"""Waiting that a busy machine does not break: patience is counted in looks, not in seconds.
+"""Waits that also work on a busy machine: they count checks, not seconds.
 
-Between two looks lies a short sleep, and every look runs what it looks at. Where many share the
-processors all of it takes longer, for whoever waits as for what is waited for. On an idle machine
-`LOOKS` are 25 s: less than the 30 s and more after which the clients send again what was never
-answered, so that a request which a broker swallowed is found and not healed.
+Between two checks is a short sleep, and every check runs the condition. On a busy machine, both the
+wait and the awaited work take longer. On an idle machine `LOOKS` checks take 25 s. Clients repeat a
+request without an answer after 30 s or more. So a request that a broker dropped is noticed, and not
+repaired by a retry.
 """
 
 from __future__ import annotations

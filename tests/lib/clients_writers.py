@@ -1,12 +1,12 @@
 """Producers that write until they are told to stop, one per client library, each in a thread.
 
-A value is `name:partition:number`, the number rising by one per partition, so that whoever reads
-it back knows who wrote it and in which order. A writer keeps what it sent and what it was told;
-whether that is right is for `clients_audit`. It never retries: what the client does is the point.
+A value is `name:partition:number`; the number rises by one per partition. So a reader knows which
+writer wrote it, and in which order. A writer keeps what it sent and which answers it got;
+`clients_audit` judges them. It never retries, because the test is about what the client does.
 
-Writers start with one record per partition that must be acknowledged before the faults of a test
-begin (`begun`). That is not politeness: a leader accepts an unknown producer at any sequence
-(KIP-360), so a producer whose very first batch is still on its way is protected by nobody.
+Writers start with one record per partition, which must be acknowledged before the faults of a test
+begin (`begun`). This is necessary: a leader accepts an unknown producer at any sequence (KIP-360),
+so nothing protects a producer whose very first batch is still on its way.
 """
 
 from __future__ import annotations

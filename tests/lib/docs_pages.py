@@ -1,7 +1,7 @@
 """Pages of the documentation that are written from the code, as text.
 
-Settings come from the source of `broker/config.py`, because the words after a field are no value
-that a program could ask for; roles and progress come from their tables.
+Settings come from the source of `broker/config.py`, because a program cannot read the docstring
+after a field at run time. Roles and progress come from their tables.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _SETTINGS_HEAD = """\
 
 Written from `broker/config.py` by `tests/tidy/test_generated_pages.py`; do not edit. Every field is
 a keyword of `ottla.Cluster`: `Cluster(nodes=3, election_timeout_ms=100, heartbeat_ms=20)`. Names in
-`_ms` are milliseconds, in `_bytes` bytes. Values out of the limits that stand with each setting
-raise `ConfigError`.
+`_ms` are milliseconds, in `_bytes` bytes. A value out of the limits of its setting raises
+`ConfigError`.
 `ottla up` has options for some: `--profile`, `--flush`, `--min-insync-replicas`,
 `--election-timeout-ms`, `--default-partitions`, `--auto-create`. Where a cluster listens (`host`,
-`port`), what it is advertised as (`advertised`) and where its logs lie (`data_dir`) are arguments
-of their own: [in tests](../how-to/embed-in-tests.md), and options of `ottla up`.
+`port`), where clients find it (`advertised`) and where its logs are (`data_dir`) are not settings,
+but arguments [in tests](../how-to/embed-in-tests.md), and options of `ottla up`.
 
 | setting | default | meaning |
 |---|---|---|
@@ -44,14 +44,14 @@ _SIMULATED_HEAD = """\
 # Settings of a simulated run
 
 Written from `sim/settings/settings.py`, `sim/settings/ranges.py` and `sim/settings/swarm.py` by
-`tests/tidy/test_generated_pages.py`; do not edit. Each is given by `--set NAME=VALUE` or in the
-TOML file of `--config`, and stays as it is then. The others a seed draws from the values in the
-fourth column (one that stands there twice is drawn twice as often), if there are any; what is drawn
-is made to fit what was told and the other draws. A run with `--whole` draws nothing, a study
-as its file says.
+`tests/tidy/test_generated_pages.py`; do not edit. A setting is given by `--set NAME=VALUE` or in
+the TOML file of `--config`; then it is fixed. A seed draws the others from the values in the fourth
+column, if there are any (a value that is there twice is drawn twice as often). What is drawn is
+made to fit what was given and the other draws. A run with `--whole` draws nothing; a study draws
+what its file says.
 
 Names in `_us` are microseconds, in `_ms` milliseconds, in `_bytes` bytes, in `_ppm` parts per
-million. What makes no sense is refused in one line.
+million. Settings that cannot work are refused in one line.
 
 | setting | plain | possible | drawn from | meaning |
 |---|---|---|---|---|
@@ -74,16 +74,16 @@ are the 33 topic configs of Apache Kafka 4.3.1, with its types, validators and d
 A value that Kafka refuses is refused with INVALID_CONFIG in Kafka's words.
 
 * *served*: the value changes what Ottla does, as it does in Kafka.
-* *no effect here*: every value that Kafka takes is taken, kept and shown, and nothing comes of it.
-* *only as it is*: taken are values that describe what happens here anyway. Others would change what
-  happens in Kafka, and are refused by name.
+* *no effect here*: every value that Kafka accepts is accepted, kept and shown, but has no effect.
+* *only as it is*: values that describe what happens here anyway are accepted. Others would change
+  what happens in Kafka, and are refused by name.
 
-What a topic was given stands in `Cluster.describe().configs`, as *served* or as having *no effect
-here* (what only describes what happens anyway has none); the answer to CreateTopics has all 33. In
-Python, numbers and truths may be written as such:
+`Cluster.describe().configs` has the configs of a topic, as *served* or as *no effect here* (a value
+that only describes what happens anyway has no effect). The answer to CreateTopics has all 33. In
+Python, numbers and bools may be written as such:
 `create_topic("orders", configs={"min.insync.replicas": 2, "preallocate": True})`.
 
-| config | type | default | effect | what it does, or why nothing |
+| config | type | default | effect | what it does, or why it has no effect |
 |---|---|---|---|---|
 """
 _ROLES_HEAD = """\
@@ -157,7 +157,7 @@ def meanings() -> dict[str, str]:
 
 
 def limits(name: str) -> str:
-    """How the words of a setting of a cluster end, if it is a number."""
+    """The end of the text about a cluster's setting, if it is a number."""
     return f" From {LEAST.get(name, 1):_} to {MOST_OF.get(name, MOST):_}."
 
 

@@ -1,7 +1,7 @@
 """The page of the rooms inside `broker/` and `sim/`, from the tree and from the import contracts.
 
-What a room is stands in its `__init__`; which rooms may import which stands in `pyproject.toml`;
-which do is read from the sources. The page shows all three, so that none of them can be a wish.
+The `__init__` of a room says what it is. `pyproject.toml` says which rooms may import which. The
+sources show which do. The page has all three, and a test keeps them true.
 """
 
 from __future__ import annotations

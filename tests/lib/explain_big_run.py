@@ -1,8 +1,8 @@
-"""Recordings as large as one likes, made up: what a page has room for is not a matter of luck.
+"""Artificial recordings of any size, to test what fits on a page.
 
 In each turn a producer sends a batch to the leader of a partition, which appends it and sends it to
-the others; leaders change again and again, so that much is decisive. Nothing of it has to make
-sense to a broker.
+the others. Leaders change again and again, so that many events are decisive. A real broker need not
+behave like that.
 """
 
 from __future__ import annotations

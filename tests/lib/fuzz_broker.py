@@ -1,6 +1,6 @@
-"""A broker under fire: `ottla up` in a process of its own, and what is looked at around it.
+"""A broker under hostile frames: `ottla up` in a process of its own, and the checks around it.
 
-`under_fire` starts it, sends valid frames, lets the caller send hostile ones, and then finds out
+`under_fire` starts it, sends valid frames, and lets the caller send hostile ones. Then it checks
 that nothing has happened: the process lives and has not grown by more than 100 MB, connections that
 sent nothing bad are open, a bystander got right answers all the time, valid frames are answered as
 before, and no handler has failed.

@@ -1,10 +1,10 @@
 """Sends hostile frames to a broker, fast: many connections at once, each with one frame in flight.
 
-Behind each frame goes a *marker*, an ApiVersions 0 that every broker answers. So a connection that
-gives the marker's answer has survived its frame and takes the next; one that ends has been closed,
-as it may be; one that says nothing for a while (its frame may have announced more bytes, or may
-wait) is given up. All that is nobody's mistake. What is one, the callers look at: the process ends,
-grows, or serves others late or wrong.
+After each frame comes a *marker*, an ApiVersions 0 request that every broker answers. A connection
+that gives the marker's answer has survived its frame and gets the next one. A connection may be
+closed. One that is silent for a while is given up, because its frame may have announced more bytes,
+or may wait. None of these is an error. The callers check for errors: the process ends, grows, or
+serves others late or wrongly.
 """
 
 from __future__ import annotations

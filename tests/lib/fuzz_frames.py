@@ -1,8 +1,8 @@
 """Valid requests and answers of all APIs and versions served, with real content, from a seed.
 
-Values are such that a request gets as far as it can: topics that are there and some that are not,
-partitions, offsets, batches that are good, with and without compression. Nothing that a request of
-these asks for grows: topics are validated and not created, names to be deleted do not exist.
+Values are chosen so that a request gets far: topics that exist and some that do not, partitions,
+offsets, valid batches, with and without compression. No request leaves anything behind: topics are
+validated and not created, and names to be deleted do not exist.
 """
 
 from __future__ import annotations

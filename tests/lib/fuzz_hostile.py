@@ -1,7 +1,7 @@
 """Hostile numbers, and where to put them.
 
-A change replaces one length, count or tag, found by `fuzz_java`, or any window of bytes, found by
-nobody: so also what both the guard and the reader of the tests take for harmless is tried.
+A change replaces one length, count or tag that `fuzz_java` has found, or any window of bytes. So
+changes are tried, too, that both the guard and the reader of the tests take for harmless.
 """
 
 from __future__ import annotations

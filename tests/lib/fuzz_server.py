@@ -1,7 +1,7 @@
-"""A hostile broker: whatever it is asked, it answers with one change in an else valid answer.
+"""A hostile broker: to each request, it gives a valid answer with one change.
 
-It hangs up behind an answer that announces another size than it has: nobody should have to guess
-for how long to wait for more.
+After an answer that announces another size than it has, it closes the connection, so that clients
+need not guess how long to wait for more.
 """
 
 from __future__ import annotations

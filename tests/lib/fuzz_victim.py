@@ -1,7 +1,7 @@
 """A client that a hostile broker tries to end: `python fuzz_victim.py HOST PORT CONNECTIONS`.
 
-On each connection it asks for things in several APIs and versions, one after the other: what comes
-of it does not hang on how answers are cut up on their way. An answer, a `FrameError` and a closed
+On each connection it sends requests of several APIs and versions, one after the other, so that the
+result does not depend on how answers are cut into pieces. An answer, a `FrameError` and a closed
 connection are all fine. At the end it prints one JSON object: how many of each, and by how many
 bytes it has grown.
 """

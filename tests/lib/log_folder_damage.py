@@ -1,12 +1,12 @@
 """Damages of a node's folder, drawn from a seed, each tried on a real folder in a child process.
 
-`tried` copies the folder, damages one file of it, opens the copy, compares all that it holds with
-what was durable, writes to it, and opens it again: a free list that names a page in use does its
-harm only then. What a child says is one of
+`tried` copies the folder, damages one file of it, opens the copy, and compares everything in it
+with what was durable. Then it writes to the copy and opens it again, because a free list that names
+a page in use does its harm only then. A child reports one of
 
 * ``refused`` and why: a `StoreError` or `OSError` from the first opening,
-* ``equal``: everything is there, also behind the writes,
-* ``wrong`` and what, or the signal that ended it: what must never be.
+* ``equal``: everything is there, also after the writes,
+* ``wrong`` and what, or the signal that ended it: this must never happen.
 """
 
 from __future__ import annotations

@@ -15,22 +15,21 @@ _HEAD = """\
 This page is generated from `sim/invariants/registry.py`; `tests/sim/invariants/test_page.py`
 compares the two.
 
-What a simulated run did is judged from its history alone (`sim/history/history.py`). Each invariant
-is written twice, in Python over the rows of one run and as SQL over the rows of any number of runs
-(`sim/invariants/sql/`), and both give the same verdict on every labelled history under
-`tests/sim/invariants/histories/`. *Online*: judged while the run goes on, which can end at the
-first hit.
-*Measured*: a figure that judges nothing.
+A simulated run is judged only by its history (`sim/history/history.py`). Each invariant is written
+twice, in Python over the rows of one run, and as SQL over the rows of any number of runs
+(`sim/invariants/sql/`). Both give the same verdict on every labelled history in
+`tests/sim/invariants/histories/`. *Online* invariants are judged during the run, which may end at
+the first hit. *Measured* is a figure, not a verdict.
 
 The *canonical log* of a partition is the committed part of the log that reaches furthest. Only
-acks=all promises that a record stays; what acks=1 and acks=0 lose is counted in the loss table,
-with what took it. Idempotence is promised to records with a producer id, within an epoch.
+acks=all promises that a record stays. Records that acks=1 and acks=0 lose are counted in the loss
+table, with the reason. Idempotence is promised to records with a producer id, within an epoch.
 
 | id | when it does not hold | what must hold | judged |
 |---|---|---|---|
 """
 _OF_NODES = """
-Next to them stands sim-I00: a node or a client broke a rule of its own, such as an assertion. It is
+There is also sim-I00: a node or a client broke a rule of its own, such as an assertion. It is
 [raised, not judged from rows](../explanation/simulation.md#one-run), so it has no SQL.
 """
 _WAITING = """
@@ -40,11 +39,11 @@ _WAITING = """
 |---|---|
 """
 _COPIES = """
-## Why a record lies in the log twice
+## Why a record is in the log twice
 
-sim-I34 gives every copy behind another one a cause (`sim/invariants/resent.py`).
+sim-I34 gives every copy of a record a cause (`sim/invariants/resent.py`).
 
-| cause | | whose doing |
+| cause | | whose fault |
 |---|---|---|
 """
 _MUTANTS = """

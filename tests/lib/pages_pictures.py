@@ -1,8 +1,8 @@
-"""What is decisive of a run as one SVG file that needs nothing else, for a page of the docs.
+"""The decisive part of a run as one SVG file that needs nothing else, for a page of the docs.
 
-It is the diagram of `ottla sim explain` without the rest of its page: the moments that count, in
-one partition, with a few around them as far as there is room, the first bad event at the end. Where
-moments are left out, a line says how many.
+It is the diagram of `ottla sim explain` without the rest of its page: the decisive moments of one
+partition, with a few moments around them as far as there is room, and the first bad event at the
+end. If moments are left out, a line says how many.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ottla.report.page.svg import text
 from ottla.sim.recording.record import Recording
 
 MOST = 40
-"""Moments in a picture: as many as are still read."""
+"""Most moments in a picture; nobody reads more."""
 _MARGINS = (6, 4, 3, 2, 1, 0)
 _PIECE = re.compile(r'<svg[^>]* viewBox="0 0 (\S+) (\S+)"[^>]*>(.*)</svg>', re.DOTALL)
 _FOLD = 24
 
 
 def picture(recording: Recording, label: str) -> str:
-    """The whole file; `label` says what is to be seen, for who does not see it."""
+    """The whole file; `label` describes the picture for people who cannot see it."""
     anomaly = recording.anomalies[0] if recording.anomalies else None
     partition = 0 if anomaly is None else partition_of(recording, anomaly)
     moments = moments_of(recording, tell(recording, partition, anomaly))

@@ -1,7 +1,7 @@
 """The rules as a page: `docs/reference/rules.md` is what this writes for every profile.
 
-The first profile is shown whole, each other one by the rows in which it differs from that profile
-before it which is most like it: what a reader wants to know of it is what it does otherwise.
+The first profile is shown with all its rows. Each other profile is shown with the rows in which it
+differs from the most similar profile before it, because a reader wants to know the differences.
 `tests/idempotency/test_rules_page.py` compares the two; with OTTLA_REWRITE=1 it writes the page.
 """
 
@@ -21,8 +21,8 @@ the two.
 
 ## Facts
 
-A request is judged by these facts alone. The *current* epoch and tail of a producer are those of
-its newest request in flight in this leadership, or else of what has been applied.
+A request is judged only by these facts. The *current* epoch and tail of a producer are those of its
+newest request in flight in this leadership, or else of what has been applied.
 
 | fact | holds when |
 |---|---|
@@ -36,9 +36,9 @@ _IMPOSSIBLE = """
 _READING = """
 ## How to read the rows
 
-Exactly one row holds for every possible set of facts; the order means nothing. Nothing is stored
-before the batch is applied, and a refused one never changes anything. *After a barrier* means that
-the refusal is answered only once this leader has proved that it still leads.
+Exactly one row holds for every possible set of facts; the order of the rows has no meaning. Nothing
+is stored before the batch is applied, and a refused batch never changes anything. *After a barrier*
+means that the refusal is answered only after this leader has proved that it still leads.
 """
 _ROWS = """
 | row | holds when | decision | stored state | why | source |
@@ -51,8 +51,8 @@ _SWITCHES = """
 
 
 def rules_markdown(profiles: Sequence[Profile]) -> str:
-    """The whole page, in Markdown, with a newline at the end. The first profile stands there with
-    every row, the others with what they have in the place of another one's rows."""
+    """The whole page, in Markdown, with a newline at the end. The first profile has all its rows,
+    the others have those that replace rows of another profile."""
     first = profiles[0]
     parts = [
         _HEAD,

@@ -13,26 +13,26 @@ _PAGE_HEAD = """\
 # Tables of a study
 
 Written from `sim/studies/sql/` by `tests/studies/test_tables.py`; do not edit. A study's own SQL
-may ask any of them; the same text runs on DuckDB and on Spark. Times are microseconds of the
-simulator's clock; a column that ends in _us is a time or a span.
+may query all of these tables; the same text runs on DuckDB and on Spark. Times are microseconds of
+the simulator's clock; a column that ends in _us is a time or a duration.
 
-The table variants has a row per variant: variant is its number, label what it is called, failure
-the plan of what goes wrong ('none' where there is none, as always with swarm), and there is a
-column for whatever else varies in the study.
+The table variants has a row per variant: variant is its number, label its name, failure the plan of
+what goes wrong ('none' if there is none, as always with swarm). There is a column for each setting
+that varies in the study.
 
-They are made from bronze, whose Parquet files say in their metadata of which version they are
-(`bronze-version`; [studies](studies.md) has the columns and what changed from version to version).
-Older files are read, a newer one is refused.
+The tables are made from bronze. The metadata of its Parquet files names their version
+(`bronze-version`; [studies](studies.md) has the columns, and the changes of each version). Older
+files are read, a newer one is refused.
 """
 _GOLD_SAYS = (
-    "A few rows per variant; of gold_partings one per seed. Intervals are of shares, Wilson's, of "
-    "95 %; where none was hit, or all were, they are one-sided, Clopper's and Pearson's, as in "
+    "A few rows per variant; gold_partings has one per seed. Intervals are Wilson's 95 % intervals "
+    "of shares. If none was hit, or all were, they are one-sided, by Clopper and Pearson, as in "
     "sentences. Percentiles are nearest ranks: the smallest value that so many percent do not "
     "exceed."
 )
 _QUANTILES_SAY = (
     "The same in every study. A mean over few seeds is less certain than 1.96 standard errors say: "
-    "of three, an interval of so many holds the true mean 81 times in 100, not 95."
+    "with three seeds, such an interval holds the true mean 81 times in 100, not 95."
 )
 _LAYERS = (
     (SILVER, "Silver", "What happened, run by run. Every table has run_id and variant.", ""),

@@ -1,7 +1,7 @@
-"""Random lives of a small group: everything that may go wrong, drawn from one generator.
+"""Random lives of a small group: all kinds of faults, drawn from one generator.
 
-`Chaos` does one random thing per step and lets `raft_invariants.Watch` judge it. `recover` then
-ends all trouble and demands what a group owes in good times: a leader, progress, and equal logs.
+`Chaos` does one random thing per step and lets `raft_invariants.Watch` judge it. Then `recover`
+ends all faults, and demands what a healthy group must have: a leader, progress, and equal logs.
 
 Run by hand for as long as you like, from the checkout's root::
 

@@ -1,7 +1,7 @@
-"""One core under the microscope: a member 1 with a given log and term, and messages made by hand.
+"""One core alone: member 1 with a given log and term, and messages made by hand.
 
-`Lone` speaks for its peers: what a test says they said is stepped, and what the member does comes
-back as one `Ready` (several merged in order), with every write finished at once unless `hold`.
+`Lone` plays its peers. The core steps the messages that a test makes, and everything that it does
+comes back as one `Ready` (several merged in order). Every write finishes at once unless `hold`.
 """
 
 from __future__ import annotations

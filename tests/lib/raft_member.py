@@ -1,13 +1,13 @@
 """One member of a `raft_world.World`: a core with a disk that finishes late, and an inbox.
 
-The disk takes writes in order and finishes one, or several together, when told to; a crash loses
-what is unfinished. What a core has ready is taken in one of two ways, both of which drivers use:
+The disk takes writes in order, and finishes one or several together when a test says so. A crash
+loses unfinished writes. There are two ways to take what a core has ready; drivers use both:
 
-* `take`: each `Ready` is a write of its own, its `messages` fly while that write still waits,
-* `turn`: many inputs, then everything that is ready at once, as a single write that is reported by
-  its last entry. A member that is paused gathers messages in its inbox; `wake` is such a turn.
+* `take`: each `Ready` is a write of its own; its `messages` leave while that write still waits,
+* `turn`: many inputs, then everything that is ready as a single write, which is reported by its
+  last entry. A paused member collects messages in its inbox; `wake` is such a turn.
 
-`receive` takes the short way (`RaftCore.follow`) where the world says so and the core agrees.
+`receive` takes the short way (`RaftCore.follow`) if the world wants it and the core can.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A small world for Raft cores: disks that finish late, a network that waits to be told.
 
 Nothing happens here by itself. A `raft_member.Member` is a core with a disk and an inbox. The
-`World` holds the members, the time and the messages under way; tests deliver, drop, repeat and
-reorder them. After each input a member hands its `Ready` over at once, so `messages` fly while the
-write they overtake still waits; a member that is paused does nothing until it wakes.
+`World` holds the members, the time and the messages in flight; tests deliver, drop, repeat and
+reorder them. After each input a member gives its `Ready` at once, so its `messages` leave before
+the write is done. A paused member does nothing until it wakes.
 
 `raft_invariants.Watch` sees everything through the `on_*` hooks and judges it.
 """

@@ -1,7 +1,7 @@
 """Whole runs of the simulator with its clients, and what must hold of them at their end.
 
-The judge here is small on purpose and knows nothing of the checkers: it compares what producers
-were told with what stands in the logs of the replicas themselves.
+The judge here is small on purpose, and independent of the checkers: it compares the answers to
+producers with the logs of the replicas themselves.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def run(seed: int, config: RunConfig, script: Script | None = None) -> Run:
 
 
 def assert_exactly_once(it: Run) -> None:
-    """Every record that was acknowledged stands once where it was said to, the rest at most once;
-    each producer's records in each partition stand in the order in which they were handed in."""
+    """Every acknowledged record is stored once, at its acknowledged offset; other records at most
+    once. Each producer's records in each partition are in the order of sending."""
     invoked = {row.op: row for row in it.rows("inv")}
     assert_one_end_each(it)
     logs = {each: it.log(each) for each in range(it.world.config.partitions)}

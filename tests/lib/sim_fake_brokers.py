@@ -1,9 +1,9 @@
-"""Brokers that answer as a test tells them, at the other end of the simulator's own connections.
+"""Brokers whose answers a test gives, at the other end of the simulator's own connections.
 
-Greetings, metadata and producer ids are answered at once, from what the test has set. Everything
-else waits in `asked` until the test answers it, lets its connection break, or leaves it open.
-Answers leave each connection in the order of its requests, so what is left open holds up the rest.
-Nothing is drawn but what a tape says: every path takes half a millisecond each way.
+ApiVersions, metadata and producer ids are answered at once, with what the test has set. All other
+requests wait in `asked` until the test answers them, breaks their connection, or leaves them open.
+Answers leave each connection in the order of its requests, so an open request delays later ones.
+Choices come only from a tape: every path takes half a millisecond each way.
 """
 
 from __future__ import annotations

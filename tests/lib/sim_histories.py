@@ -7,11 +7,11 @@ One history after another, each with a name, the invariants that do not hold in 
     inv op=0..1
     commit hw=2
 
-A row is a kind and columns. `a..b` makes a row for each number (several ranges go in step), `1,2` a
-row for each item around that. What is left out has the default of its kind, see `DEFAULTS`, so that
-records of a history that is in order have `op`, `value`, `off` and `seq` alike. `p` is short for
-partition, `~` for a blank; `chain` and `state_hash` are names. `wait US` lets time pass; every row
-takes 10 us.
+A row is a kind and columns. `a..b` makes a row for each number (several ranges advance together),
+`1,2` repeats that for each item. A missing column has the default of its kind (`DEFAULTS`).
+By default, `op`, `value`, `off` and `seq` of a record are equal, as in a correct history. `p` is
+short for partition, `~` for a blank; `chain` and `state_hash` are names. `wait US` lets time pass;
+every row takes 10 us.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Seven invariants a second time, as slow and as literal as they can be said.
+"""Seven invariants a second time, written as literally as possible, without regard to speed.
 
-Each is a predicate over all rows that asks of every pair, and rebuilds what a node held from the
-first row on whenever it wants to know. Nothing is shared with `ottla.sim.invariants`.
+Each is a predicate that compares all pairs of rows. When it needs a node's log, it rebuilds it from
+the first row on. No code is shared with `ottla.sim.invariants`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Histories that nobody labelled: labelled ones with something in them changed at random.
+"""Histories without labels: labelled ones with random changes.
 
-For comparing two implementations of the same checks: close to the edges on which the labelled ones
-sit, and not thought of by whoever wrote the checks.
+They serve to compare two implementations of the same checks. They are close to the limits that the
+labelled ones test, and their author did not choose them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def perturbed(events: Sequence[Event], rng: Random, changes: int = 2) -> Rows:
 
 
 def interleaved(one: Sequence[Event], other: Sequence[Event], rng: Random) -> Rows:
-    """Two histories as one, each in its order: other clients with other records and logs of their
-    own, further on in the same partitions, of the same nodes and producers. The first alone where
-    the two do not go together."""
+    """Two histories merged into one, each in its own order. The second has other clients, records
+    and logs, at later offsets of the same partitions, with the same nodes and producers. Returns
+    only the first if the two cannot be merged."""
     queues = [[*reversed(one)], [_shift(row) for row in reversed(other)]]
     rows = []
     while any(queues):

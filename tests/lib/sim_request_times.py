@@ -1,4 +1,4 @@
-"""What a run tells of produce requests: when each record was handed over, sent and acknowledged.
+"""The times of produce requests in a run: when each record was given, sent and acknowledged.
 
 Times are microseconds of the simulator's clock.
 """
@@ -24,7 +24,7 @@ class Requests:
         )
 
     def waits(self, first: int) -> list[Micros]:
-        """From being handed over to the acknowledgement, of all records from `first` on."""
+        """The time from the producer's call to the acknowledgement, of all records from `first`."""
         handed, ends = self.handed, self.acknowledged
         return [ends[op] - at for op, at in handed.items() if op >= first]
 

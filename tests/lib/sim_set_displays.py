@@ -1,11 +1,11 @@
-"""Runs in which no set of deciding code lists its members, however it was made: a program.
+"""A program that runs seeds in which no set of deciding code can be iterated, however it was made.
 
-`python -m sim_set_displays FIRST COUNT SETTINGS` imports the modules that decide from sources in
-which each set that is written `{a, b}`, or as a comprehension, is made one of those that `ordered`
-puts in the place of `set(...)` (`ottla.sim.chance.outside`), and so are those that modules make as
-they are imported. It runs seeds, and prints as JSON how many such places there are, and what each
-run came to. So a set that one function makes and another goes through is met wherever the two are,
-where the linter sees only those of one module.
+`python -m sim_set_displays FIRST COUNT SETTINGS` imports the deciding modules from changed sources.
+There, each set written as `{a, b}` or as a comprehension becomes one that refuses iteration, like
+those that `ordered` puts in the place of `set(...)` (`ottla.sim.chance.outside`). So do sets that
+modules make on import. The program runs seeds, and prints as JSON how many such places there are,
+and the result of each run. So it also finds a set that is made in one module and iterated in
+another; the linter sees only one module at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A broker's neighbour: stands between a reader and a real broker and changes what is answered."""
+"""A proxy between a reader and a real broker, which changes answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PORT = Struct(">i")
 
 @contextmanager
 def between(broker: Address, change: Change) -> Iterator[Address]:
-    """Where the neighbour listens. Metadata names him instead of the broker."""
+    """The address of the proxy. Metadata names it instead of the broker."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address: Address = server.getsockname()
         ports = _PORT.pack(broker[1]), _PORT.pack(address[1])

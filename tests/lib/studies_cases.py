@@ -11,9 +11,8 @@ of the columns. `-` is NULL.
     | old_node | cause |
     | 1        | crash |
 
-What is expected of a table is all its rows of that run, in any order, with just these columns.
-Table `bronze` is no such one: its rows stand behind the history, in place of those that follow from
-it.
+An expected table has all rows of that run, in any order, with exactly these columns. Table `bronze`
+is different: its rows come after the history, and replace those that follow from it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Findings that nobody found, for tests of the page: every part of it, with text that bites.
+"""Made-up findings for tests of the page: every part of it, with text that must be escaped.
 
-Rows are such as SQL gives; figures rise with their place, so that a test can tell one from the
-other.
+Rows look like those of SQL. Figures rise with their place, so that a test can distinguish them.
 """
 
 from typing import Any

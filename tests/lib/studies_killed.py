@@ -1,4 +1,4 @@
-"""Studies that die, as by signal 9, at one point; in a process of their own.
+"""Studies that die at one point, as by signal 9, each in a process of its own.
 
     python -m studies_killed OUT POINT
 
@@ -6,13 +6,13 @@
 |---|---|
 | stage STAGE DONE | when a stage has got so far: between two folders |
 | asked STAGE METHOD N | in a stage, when that method of the engine is called for the Nth time |
-| half FOLDER | in the middle of a write: the system ends who makes a file longer than 500 bytes |
+| half FOLDER | in the middle of a write: the system kills it when a file exceeds 500 bytes |
 | unmarked FOLDER | when its data is written, and nothing says that it is whole |
 | unnamed FOLDER | when it is whole, under the name of what is being made |
 
-FOLDER is the end of a path: gold/losses. How much of half a file is there is chance: an engine may
-write several files, in threads. What Python does to files is heard of by an audit hook, so
-nothing of Ottla is replaced.
+FOLDER is the end of a path: gold/losses. How much of a half file exists is random, because an
+engine may write several files, in threads. An audit hook sees what Python does to files, so no code
+of Ottla is replaced.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Topics with known batches, for tests of the data source and of the audit.
 
-`write` sends batches with the very sequences it is told. `anomalous` is a cluster that remembers a
-single producer: whoever comes after another one is unknown and taken at his word, so that a log can
-be given gaps and duplicates over the wire.
+`write` sends batches with exactly the given sequences. `anomalous` is a cluster that remembers a
+single producer. So a producer that comes after another one is unknown, and its sequence is
+accepted. In this way a test can make gaps and duplicates in a log over the wire.
 """
 
 from __future__ import annotations

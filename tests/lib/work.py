@@ -1,4 +1,4 @@
-"""Work, counted and not timed: the same each time and everywhere, so that a test can bound it."""
+"""Counts work instead of timing it: the count is the same everywhere, so a test can limit it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ottla.broker.event_loop.collecting import nothing_collected
 
 
 def lines_of(call: Callable[[], object]) -> int:
-    """Lines of Python that a call runs, with those of all that it calls. What C code does within
-    one line is not seen."""
+    """How many lines of Python a call runs, with those of all that it calls. Work of C code within
+    one line is not counted."""
     return _counted(call, "line")
 
 
 def instructions_of(call: Callable[[], object]) -> int:
-    """The same in instructions of bytecode: of a loop within one line, as in a comprehension, each
-    turn is seen."""
+    """The same in bytecode instructions, which also count each iteration of a loop within one line,
+    as in a comprehension."""
     return _counted(call, "opcode")
 
 

@@ -1,11 +1,11 @@
-"""What a burst of produce requests costs in instructions of bytecode: counted, so nothing else on
-the machine moves the figure.
+"""What a burst of produce requests costs in bytecode instructions. They are counted, so other work
+on the machine does not change the figure.
 
-A cluster of three nodes with logs in memory and heartbeats out of the way gets its requests without
-a socket, while the clock stands: bytes go into the leader's connection as asyncio would hand them
-over, and the loop runs until the answers are written. Instructions are those of Ottla's own
-modules, on all three replicas; what asyncio and C code do is not among them. The median counts: now
-and then a burst also pays for a snapshot.
+A cluster of three nodes, with logs in memory and without heartbeats, gets its requests without a
+socket, while the clock stands still. Bytes go into the leader's connection as asyncio would pass
+them, and the loop runs until the answers are written. Only instructions of Ottla's own modules
+count, on all three replicas, not those of asyncio and C code. The median is reported, because now
+and then a burst also makes a snapshot.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ QUICK = Plan(5)
 
 
 class _Standing(AsyncioClockwork):
-    """A clock that stands: what is due now is done, and nothing later ever falls due."""
+    """A clock that stands still: calls that are due now are made, later ones never."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, writer: Writer | None = None):
         super().__init__(RunningClock(loop, TIME), writer)

@@ -1,8 +1,8 @@
-"""What the look at every page costs an opening, beside the recovery that follows it (0029).
+"""What the check of every page costs, compared with the whole opening of a folder (0029).
 
-A log of so many bytes is written in three ways: many batches to a sync, one batch of 1 KB to each,
-and one of 100 bytes. Then the look alone and the whole opening, which looks as well, are measured,
-in seconds of CPU. The file is read from the page cache: a disk is not part of it.
+A log is written in three ways: many batches to a sync, one batch of 1 KB to a sync, and one of 100
+bytes. Then the check alone, and the whole opening with the check and the recovery, are measured in
+seconds of CPU. The file is read from the page cache, so the disk does not count.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ QUICK = Plan(200_000)
 
 
 def run(plan: Plan) -> Report:
-    """Look and opening, for each way of writing."""
+    """Measure check and opening, for each way of writing."""
     outcomes = []
     for record_bytes, each_sync in SHAPES:
         with tempfile.TemporaryDirectory(dir=shared_memory()) as folder:

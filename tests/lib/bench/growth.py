@@ -1,9 +1,9 @@
-"""How cost grows with what there is: partitions of a topic, and producers in a snapshot.
+"""How cost grows with size: partitions of a topic, and producers in a snapshot.
 
-Partitions, of three replicas each, are created, left alone, deleted, and found on disk by a cluster
-that is started again. Each is measured at sizes that are far apart; what is linear has the same
-cost for each one at all of them. Of snapshots the longest turn counts, in which nobody else has a
-word: CPU time of the thread, with the collector of garbage on, as in a broker.
+Partitions, with three replicas each, are created, left idle, deleted, and found on disk by a
+cluster that is started again. Each is measured at sizes that are far apart. If the cost is linear,
+each partition costs the same at all sizes. For snapshots, the longest turn is measured, because it
+blocks all others: CPU time of the thread, with the garbage collector on, as in a broker.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """An idempotent producer beside a plain one: what idempotence costs (promise-R6).
 
-*Counted* with bursts in lockstep and heartbeats out of the way, so that the counts depend on
-nothing but the requests: turns, messages between nodes and syncs must be the same numbers.
-*CPU* with rounds in turn, and *latency* with one request in flight, where a round trip between
-nodes takes milliseconds and where every commit waits for a disk.
+Turns, messages between nodes and syncs are *counted*, with bursts in lockstep and without
+heartbeats, so that they depend only on the requests: the numbers must be equal. *CPU* is measured
+in alternating rounds. *Latency* is measured with one request in flight, where a round trip between
+nodes takes milliseconds, and where every commit waits for a disk.
 """
 
 from __future__ import annotations

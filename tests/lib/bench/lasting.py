@@ -1,11 +1,11 @@
 """What long traffic leaves in memory: entry caches, events, producers, the process.
 
-One cluster on disk takes batches for ten minutes, at a pace that a busy machine keeps up with, from
-producers that come and go; leaders hand over every second, and every half a minute the records
-below the newest are deleted, as retention would. Each `look` the caches, the list of events and the
-process's own memory are read. All of them are bounded, so from the middle on nothing grows.
+One cluster on disk takes batches for ten minutes, at a rate that a busy machine can sustain, from
+producers that come and go. Leadership is transferred every second. Every half a minute all records
+but the newest are deleted, as retention would do. At each `look`, the caches, the list of events
+and the process's own memory are read. All of them are bounded, so nothing grows in the second half.
 
-Without deletions memory does grow, by the places that each replica remembers of each batch in its
+Without deletions, memory does grow, because each replica remembers a position for each batch in its
 log: `restarting` shows that curve.
 """
 

@@ -1,10 +1,10 @@
 """How often one produce request moves between files of Ottla, and how many files it passes.
 
-A reader who follows a request turns pages as often as it moves. The request is one of acks=all with
-one record, alone on a cluster of three nodes whose clock stands (`bursts.py`); counted is each line
-that runs in another of Ottla's files than the line before it, on all three replicas, until the
-followers have heard of the commit. The files of its ticket are those that run a line with a
-`ProduceTicket` at hand: as an argument, a local variable, or the object itself.
+A reader who follows a request must change files at each move. The request has acks=all and one
+record, and is alone on a cluster of three nodes whose clock stands still (`bursts.py`). A move is a
+line that runs in another of Ottla's files than the line before it, on all three replicas, until the
+followers have heard of the commit. The files that hold its ticket are those that run a line with a
+`ProduceTicket` as an argument, a local variable, or `self`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What a long log costs a start, and what traffic leaves in memory.
+"""What a long log costs at a start, and what traffic leaves in memory.
 
-Two curves. *Restart*: clusters of three nodes whose logs hold more and more batches are started
-again (the microseconds per batch and node should stay as they are), then one node of the running
-cluster alone, while a task of the loop measures the longest time in which nothing else ran.
-*Memory*: one cluster takes traffic of several times what its entry caches hold, and after each
-stretch of it the process's memory is looked at: it should stand still once the caches are full.
+There are two curves. *Restart*: clusters of three nodes, whose logs hold more and more batches, are
+started again; the microseconds per batch and node should not grow. Then one node of the running
+cluster is restarted, while a task of the loop measures the longest time in which nothing else ran.
+*Memory*: one cluster takes several times the traffic that its entry caches hold. The process's
+memory is read after each part of it; it should not grow once the caches are full.
 """
 
 from __future__ import annotations

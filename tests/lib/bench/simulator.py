@@ -1,13 +1,13 @@
 """The simulator: seeds per second of CPU, what the online checks cost, how a sweep scales.
 
-One configuration for all figures of a single run (`FIXED`), another seed in every round; beside it
-the swarm, where every seed draws its own configuration and most are dearer: more nodes, shorter
-heartbeats. CPU is measured, not time on the wall, except where two processes are compared with one.
+All figures of a single run use one configuration (`FIXED`), with another seed in every round. The
+swarm is measured, too: there every seed draws its own configuration, and most cost more (more
+nodes, shorter heartbeats). CPU is measured, not wall time, except where two processes are compared
+with one.
 
-What the checks cost is the CPU of a run with them over that of the same run without. A run cannot
-be told to leave them out, so they are taken away by name here: the invariants that listen, and the
-reference model that is asked about every decision. Both runs must come to the same rows, but for
-the model's own.
+The cost of the checks is the CPU of a run with them over that of the same run without them. No
+option leaves them out, so they are removed here by name: the online invariants, and the reference
+model that judges every decision. Both runs must have the same rows, except for the model's own.
 """
 
 from __future__ import annotations

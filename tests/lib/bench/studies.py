@@ -1,9 +1,9 @@
 """Studies: rows judged in SQL per second, and what Spark costs a sweep.
 
 The same runs are simulated three times: by `ottla sim sweep`, which keeps a line a run, by a study
-with its pool of processes, and by a study on Spark, both of which keep every row of every history.
-Then the SQL of the invariants judges all of them on each engine. Time on the wall, for that is what
-somebody waits for: what else the machine does shows in it.
+with its pool of processes, and by a study on Spark. The studies keep every row of every history.
+Then the SQL of the invariants judges all runs on each engine. Wall time is measured, because that
+is how long a user waits, so other work on the machine changes it.
 """
 
 from __future__ import annotations

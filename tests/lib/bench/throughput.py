@@ -3,10 +3,10 @@
 Three replicas in one process, memory store, acks=all. Every round has a cluster of its own, so the
 bytes it keeps are bounded by one round.
 
-A store that keeps what it gets needs memory, and fresh memory is not free: on a virtual machine its
-first touch may cost more than receiving into it (1 ms for 1 MB was seen). The targets are measured
-as a user would have it; beside them, for information, stands a process whose allocator keeps what
-was freed, so that rounds after the first find memory that has been touched.
+A store needs memory for what it keeps, and fresh memory costs time: on a virtual machine, its first
+touch may cost more than receiving into it (1 ms for 1 MB was seen). The targets are measured under
+a user's conditions. For information, a process is measured whose allocator keeps freed memory, so
+that rounds after the first use memory that has been touched.
 """
 
 from __future__ import annotations

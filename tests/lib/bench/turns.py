@@ -1,15 +1,14 @@
 """The longest turn of the loop that one client can bring about, by what it sends.
 
-Each *attack* is a valid request of the largest body there can be (or a small one that asks for
-much), sent to a cluster of three nodes on one loop. What counts is the CPU time of the loop's own
-thread between two looks at its sockets. Clients run in a thread of their own, with bytes that were
-made before. Beside it a well-behaved client sends small requests, one behind the other; its 99th
-percentile is wall time, and so says something on a quiet machine only.
+Each *attack* is a valid request with the largest possible body (or a small one that asks for much),
+sent to a cluster of three nodes on one loop. The CPU time of the loop's own thread between two
+polls of its sockets is measured. Clients run in a thread of their own, with bytes that were made
+before. At the same time, a well-behaved client sends small requests, one after the other. Its 99th
+percentile is wall time, so it means something only on a quiet machine.
 
-Python's collector stays as it is. A full collection takes as long as there are objects, whoever
-made them, and comes when a quarter as many have been added: there is one before each attack, so
-that one within it is brought about by the attack. What the collector had of the longest turn is
-told beside it.
+Python's collector is not changed. A full collection takes time for all objects of the process, and
+comes when a quarter as many have been added. One is made before each attack, so that another one
+during the attack is caused by it. The collector's part of the longest turn is reported, too.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The limits of the house, as a small library.
+"""The project's own lint rules, as a small library.
 
-A rule is a function from one `Source` to the violations in it. `tables` says which modules decide
-and who may import what; there is no table of exemptions, on purpose.
+A rule is a function from one `Source` to the violations in it. `tables` says which modules decide,
+and which modules may import what. There is no table of exemptions, on purpose.
 """

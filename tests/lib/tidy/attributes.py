@@ -1,4 +1,4 @@
-"""Which attributes a piece of code asks others for: what rules about somebody's inside look at."""
+"""The attributes of other objects that a piece of code uses, for rules on private parts."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What code and pages cite, and `docs/sources.md`, which says what each citation stands for.
+"""The citations in code and pages, and `docs/sources.md`, which says what each one means.
 
 A citation is a key: `KIP-98`, `promise-R2`, `K-RULES 7`, `redpanda #5157`, `thesis 3.10`. Some are
 written in more than one way, and a sentence may break a line in the middle of one:
@@ -13,9 +13,8 @@ written in more than one way, and a sentence may break a line in the middle of o
 | Raft paper, section 5.2, paper 5.2 | paper 5.2 |
 | Raft paper, Figure 2 | figure 2 |
 
-Names that are no number (a class of Kafka's, TigerBeetle) are found on the page by who asks for
-them: `names_a_source`. Files that only those have who planned this project are no source at all:
-`unreachable` finds them.
+Names without a number (a class of Kafka's, TigerBeetle) are looked up on the page by
+`names_a_source`. Files that are not in this repository are not sources: `unreachable` finds them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from tidy.source import Violation, repository
 PAGE = "docs/sources.md"
 
 _GAP = r"\s+(?:(?:#|--)\s+)?"
-"""Between two words of a citation: also the end of a line, in a comment too."""
+"""What may be between two words of a citation: also the end of a line, even in a comment."""
 _AND = rf"(?:,{_GAP}|{_GAP}(?:and|to){_GAP})"
 _SECTION = r"\d+(?:\.\d+)*"
 

@@ -1,7 +1,7 @@
-"""Rules on what is said about code: docstrings, deferred work, refusals.
+"""Rules on texts about code: docstrings, deferred work, refusals.
 
-`docs/not-implemented.md` holds one table. Its first column is what a `TODO(what)` may name, its
-last a test that must exist; so neither a promise nor a refusal can be forgotten in a corner.
+`docs/not-implemented.md` has one table. Its first column has the names that a `TODO(what)` may use,
+its last column a test that must exist. So neither deferred work nor a refusal can be forgotten.
 """
 
 import ast

@@ -1,7 +1,7 @@
-"""Old names do not come back: what was renamed to a word of the field keeps its new name.
+"""Old names must not come back after a rename to a word of the field.
 
-The rule looks at what a module, class, function or attribute is called and at what is imported, not
-at local variables and not at prose, where *apart* and *moments* are English.
+The rule checks names of modules, classes, functions and attributes, and imports. It does not check
+local variables and prose, where *apart* and *moments* are ordinary words.
 """
 
 import ast

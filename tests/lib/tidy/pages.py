@@ -1,8 +1,8 @@
-"""Rules on the looks of a page: how long a line, how full a cell, no commit, ten coinages.
+"""Rules on the form of a page: length of lines, words in a cell, no commits, ten coinages.
 
-A page is for readers who do not have this history: a figure has a date, and what is told at length
-stands in sentences, not in a table. What cannot be cut is free: a row of a table, what stands
-between fences, a picture, a word longer than the line. A rule takes a page's path and text.
+A page is for readers who do not know the history: a figure has a date, and long text is in
+sentences, not in a table. Lines that cannot be cut may be longer: rows of tables, fenced blocks,
+pictures, long words. A rule takes a page's path and text.
 """
 
 import re

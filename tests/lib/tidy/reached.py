@@ -1,7 +1,7 @@
-"""What a simulated run imports, so that no module which decides is forgotten in the table.
+"""The modules that a simulated run imports, so that no deciding module is missing in the table.
 
-From `START` on every import is followed that happens when the program runs, those inside functions
-too; what is imported for type checking alone is not.
+All imports from `START` on are followed, also those inside functions, but not those for type
+checkers only.
 """
 
 import ast

@@ -1,7 +1,7 @@
-"""What the documents say of the code: names, paths and links that must be there.
+"""References from documents to code: names, paths and links must exist.
 
-Documents drift when a function is renamed and nobody remembers the sentence about it. So whatever
-stands in backticks and looks like something of ours is looked up in an index of the whole tree,
+Documents become wrong when a function is renamed and a sentence about it is forgotten. So every
+text in backticks that looks like a name of this project is looked up in an index of the whole tree,
 made by parsing, not by importing:
 
 | in backticks | looks like ours when | must be |

@@ -1,4 +1,4 @@
-"""Rules on types: where nothing is known of a value, it is said why."""
+"""Rules on types: each `Any` needs a reason."""
 
 import ast
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """The simulator sees a node through `Node.inspect` and `Node.watch`, never its inside.
 
-A run that reached into the driver or a machine could change what it looks at, and kept the driver
-from being rearranged. What a class of the simulator that *is* a part of a node (a mutant, a replica
-whose calls are noted) calls on itself is its own.
+If a run reached into the driver or a machine, it could change what it looks at, and the driver
+could not be refactored. A class of the simulator that *is* a part of a node (a mutant, a replica
+whose calls are noted) may use its own attributes.
 """
 
 from collections.abc import Iterator
