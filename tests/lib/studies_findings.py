@@ -1,6 +1,7 @@
 """Made-up findings for tests of the page: every part of it, with text that must be escaped.
 
-Rows look like those of SQL. Figures rise with their place, so that a test can distinguish them.
+Rows look like those of SQL. Figures rise with their place, so that a test can distinguish one from
+another.
 """
 
 from typing import Any
