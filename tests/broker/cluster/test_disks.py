@@ -94,6 +94,6 @@ def test_what_has_failed_is_not_to_be_paused_or_broken_again():
 
 def test_a_disk_that_is_real_is_not_broken(tmp_path):
     with Cluster(nodes=1, data_dir=tmp_path) as cluster:
-        with pytest.raises(ConfigError, match="leave data_dir out"):
+        with pytest.raises(ConfigError, match="without data_dir"):
             cluster.break_disk(1, DiskFault.FULL)
         assert state(cluster, 1) == "running"

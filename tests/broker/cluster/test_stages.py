@@ -118,7 +118,7 @@ def test_what_is_no_batch_and_who_is_not_there_is_told_at_once():
         for node in (1, 2):
             await cluster.kill(node)
         assert not await leads_alone(cluster)
-        with pytest.raises(NodeStateError, match="nobody serves"):
+        with pytest.raises(NodeStateError, match="no node serves"):
             cluster.replicate_in_stages("t", 0, batch(0))
 
     on_a_cluster(story)
