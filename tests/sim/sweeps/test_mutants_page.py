@@ -108,7 +108,7 @@ def test_a_page_whose_rows_cannot_be_read_is_none():
     ("there", "told"),
     [
         (b"garbage\n", "it is no page that `ottla sim mutants` wrote; name another file"),
-        (b"\xff", "exists, and is not a page: it is not UTF-8 text; name another file"),
+        (b"\xff", "is there, and no page: no text in UTF-8"),
     ],
 )
 def test_a_file_that_is_no_page_is_left_alone_before_anything_is_run(there, told, tmp_path):

@@ -153,7 +153,7 @@ def there(path: Path) -> str:
     except OSError as error:
         raise SimUsageError(f"{path}: {refused(error)}") from None
     except UnicodeDecodeError:
-        told = "exists, and is not a page: it is not UTF-8 text; name another file"
+        told = "is there, and no page: no text in UTF-8; name another file"
         raise SimUsageError(f"{path}: {told}") from None
 
 
