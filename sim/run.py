@@ -35,6 +35,7 @@ from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Choices, Drawn, Tape
 from ottla.sim.chance.outside import ordered, refused
 from ottla.sim.clients.odd_requests import OddRequests
+from ottla.sim.clients.topic_requests import TopicRequests
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending.breaking import Breaking, Broke, in_order
 from ottla.sim.ending.ending import MS, Ending
@@ -49,6 +50,7 @@ from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.swarm import SWARM, draw
+from ottla.sim.world.request_watch import note_unanswered
 from ottla.sim.world.world import World
 
 
@@ -83,6 +85,8 @@ class Outcome:
     """The run itself broke, or a judge of it, which says nothing of the broker's promises."""
     noted: list[str] = field(default_factory=list)
     """What clients stored twice by their own rules: no failure, and nothing that was weakened."""
+    unjudged: dict[str, int] = field(default_factory=dict)
+    """How often a checker could not judge, by the id of its invariant and what it was about."""
 
     @property
     def reason(self) -> str:
@@ -133,11 +137,11 @@ def _run(
     ending = Ending(world, clients)
     with Breaking(world.history) as playing:
         _play(world, ending)
-    anomalies, weakened, notes = playing.anomalies, list[str](), list[str]()
+    judged = _Judged(playing.anomalies)
     with Breaking(world.history) as judging:
-        anomalies, weakened, notes = _judged(world, online, playing)
-    outcome = _outcome(world, ending, [*anomalies, *judging.anomalies], weakened)
-    outcome.noted = notes
+        judged = _judged(world, online, playing)
+    outcome = _outcome(world, ending, [*judged.anomalies, *judging.anomalies], judged.weakened)
+    outcome.noted, outcome.unjudged = judged.notes, judged.unjudged
     outcome.broke = playing.broke or judging.broke
     return outcome
 
@@ -148,21 +152,32 @@ def _play(world: World, ending: Ending) -> None:
     nemesis = Nemesis(world)
     nemesis.start()
     OddRequests(world).start()
+    TopicRequests(world).start()
     ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)
     nemesis.stop()
     ending.settle()
     ending.finish()
+    note_unanswered(world)
     world.observer.final(world)
 
 
-def _judged(
-    world: World, online: Findings, playing: Breaking
-) -> tuple[list[Anomaly], list[str], list[str]]:
-    """What does not hold, on the way and in the end; what is explained; and what is noted."""
+@dataclass
+class _Judged:
+    """What does not hold, on the way and in the end; what is explained; what is noted; and what
+    nobody could judge."""
+
+    anomalies: list[Anomaly]
+    weakened: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unjudged: dict[str, int] = field(default_factory=dict)
+
+
+def _judged(world: World, online: Findings, playing: Breaking) -> _Judged:
     rows = world.history.rows
     less: list[str] = []
     notes: list[str] = []
+    unjudged: dict[str, int] = {}
     if playing.ended:
         wrong = differing(row for row in rows if row.kind == "decide")
         anomalies = [*islice(wrong, 1), *playing.verdicts]
@@ -171,10 +186,12 @@ def _judged(
         anomalies = sorted(judged_at_the_end(index), key=lambda anomaly: anomaly.eid)
         less += weaker(index)
         notes += noted(index)
+        unjudged = {f"{which} {what}": count for (which, what), count in index.unjudged.items()}
     weakened: list[str] = []
     if beyond_the_budget(world.config):
         weakened, anomalies = weighed(rows, [*online.first.values(), *anomalies])
-    return in_order(anomalies, playing.unexplained), [*weakened, *less], notes
+    found = in_order(anomalies, playing.unexplained)
+    return _Judged(found, [*weakened, *less], notes, unjudged)
 
 
 def _outcome(

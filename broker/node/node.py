@@ -59,6 +59,8 @@ def _unheard(*_: object) -> None:
 class Node:
     """See the module's docstring. All methods run on the loop's thread."""
 
+    hosting_type: type[Hosting] = Hosting
+
     def __init__(
         self,
         node: NodeId,
@@ -152,7 +154,7 @@ class Node:
         return self.factory.make_controller(self.cluster_id, self._nodes, unheard)
 
     def _make_hosting(self) -> Hosting:
-        return Hosting(
+        return self.hosting_type(
             self.node,
             self.controller_machine,
             owner=self,

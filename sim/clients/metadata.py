@@ -20,6 +20,7 @@ from ottla.broker.wire.answers import MetadataAnswer
 from ottla.broker.wire.requests import MetadataRequest
 from ottla.raft.types import Micros, NodeId, Term
 from ottla.sim.clients.link import Link
+from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.outcomes import Lost
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class View:
         self._asking = self._wanted = False
         self.told_by = asked
         self._stale_at = self._client.kernel.now + self._max_age
-        for part in [each for topic in answer.topics for each in topic.partitions]:
+        told = [topic for topic in answer.topics if topic.name == TOPIC]
+        for part in [each for topic in told for each in topic.partitions]:
             partition, node, epoch = part.partition_index, part.leader_id, part.leader_epoch
             known = self.epoch(partition)
             if node < 0:

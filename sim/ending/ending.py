@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from ottla.raft.quorum import majority
@@ -33,6 +34,7 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.ending.lost_clients import lost
 from ottla.sim.ending.probes import Asked, Probes
+from ottla.sim.ending.topics import agreed, note_topics
 from ottla.sim.world.life import Life
 from ottla.sim.world.world import STEP, World, awake
 
@@ -121,7 +123,14 @@ class Ending:
             ),
             "leaders, agreement and consumers at the end, all at once",
         )
+        self._topics()
         world.history.add("phase", code="done")
+
+    def _topics(self) -> None:
+        """Have topics that were made beside the run's own come right, if they do."""
+        with suppress(NotLive):  # sim-I48 judges what is so then
+            self._await(lambda: agreed(self.world), "topics as they were asked for")
+        note_topics(self.world)
 
     def _agreed(self, served: list[int]) -> None:
         self._await(

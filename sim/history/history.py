@@ -19,6 +19,9 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | poll | consumer | record delivered: `off value pid epoch seq` |
 | close | client | its connection to `node` is gone: `code` why |
 | check | client | an odd produce request was answered: `node partition code` (10) |
+| topic | client | about topic `op` of `aux` partitions: `code` (13), by `node` |
+| topic | node | at the end: it knows topic `op`, of `aux` partitions; `code` (13) |
+| late | node | over a request of `client`, `code`, it took `value` us, which may take `aux` (14) |
 | term | node | `term` is written (not yet durable) |
 | vote | node | vote for `cand` in `term` is written; with `aux` 1: now it leaves the node |
 | leader | node | leads `term`; `log_index` its first entry; `chain` of the one before; `aux` (5) |
@@ -52,14 +55,21 @@ reference model, which replays the committed log. (2) `code` is *installed*: it 
 index `aux`. (3) One row per replica on the node. (4) *heal*: one row per `node` that will be up and
 connected from here on; *excused*: `partition` need not come back, the run says why. (5) How many
 requests its producer table still holds of an earlier leadership: none. (6) With acks=0 only: `op`
-of the batch's first record. (7) `code`: accept, duplicate (`off` of the original), park, or why
-it is refused; `log_index`: what was applied by then. One of node 0 behind it is what the reference
-model would have decided instead. (8) Records from `off` on lie behind that decision; whoever wrote
-it had applied the log up to `aux`. (9) Of a deletion: the log start from here on; where that is
-inside of a batch no snapshot tells of it. (10) One of node 0 behind it: what Kafka answers. (11)
-Told by each new leader too; `log_index`: what it had applied. (12) Where more than one must be in
-sync, by a model of what its leader was told: of a produce request with acks=all, of which at least
-`aux` and at most `acks` are; *FETCH*: it shows `hw`, where all from `off` on must be held back.
+of the batch's first record. (7) `code`: accept, duplicate (`off` of the original), park, or why it
+is refused; `log_index`: what was applied by then; `client`, its connection (`op`, counted on the
+node) and how many requests of that came before (`aux`). One of node 0 behind it is what the
+reference model would have decided instead. (8) Records from `off` on lie behind that decision;
+whoever wrote it had applied the log up to `aux`. (9) Of a deletion: the log start from here on;
+where that is inside of a batch no snapshot tells of it. (10) One of node 0 behind it: what Kafka
+answers. (11) Told by each new leader too; `log_index`: what it had applied. (12) Where more than
+one must be in sync, by a model of what its leader was told: of a produce request with acks=all, of
+which at least `aux` and at most `acks` are; *FETCH*: it shows `hw`, where all from `off` on must be
+held back. (13) Of a client: *create* or *delete* is asked for, or how that ended: *created*,
+*deleted*, the name of an error, or in small letters why there was no answer. Of a node: *listed*
+for one that was looked at, without `op`; *known*, or *unserved* where it has no replica of a
+partition that is placed on it; *leftover* where its store holds a group (`log_index`) that is no
+topic's. Of nobody: *unled* for a `partition` that nobody leads. (14) Only if that is longer. One
+without a node: `aux` requests lost their connection before they were answered.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.
@@ -88,6 +98,8 @@ KINDS = (
     "poll",
     "close",
     "check",
+    "topic",
+    "late",
     "term",
     "vote",
     "leader",

@@ -15,6 +15,7 @@ was in flight ends no spell: who is in flight must not be forgotten (sim-S20).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ottla.sim.history.history import KINDS, Event
@@ -30,6 +31,8 @@ class Index:
 
     def __init__(self, events: Sequence[Event], mutants: CheckerMutants = NO_CHECKER_MUTANTS):
         self.mutants = mutants
+        self.unjudged: Counter[tuple[str, str]] = Counter()
+        """Answers that no rule could judge, by invariant and what was told."""
         self.rows: dict[str, list[Row]] = {kind: [] for kind in KINDS}
         for event in events:
             self.rows[event.kind].append(event)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from ottla.sim.invariants.invariant import Invariant
 from ottla.sim.invariants.rows.clients import CLIENTS
+from ottla.sim.invariants.rows.controller import CONTROLLER
 from ottla.sim.invariants.rows.metadata import METADATA
 from ottla.sim.invariants.rows.producers import PRODUCERS
 from ottla.sim.invariants.rows.raft import RAFT
 
 INVARIANTS: tuple[Invariant, ...] = tuple(
-    sorted((*CLIENTS, *METADATA, *PRODUCERS, *RAFT), key=lambda row: row.id)
+    sorted((*CLIENTS, *CONTROLLER, *METADATA, *PRODUCERS, *RAFT), key=lambda row: row.id)
 )
 
 WAITING: dict[str, str] = {

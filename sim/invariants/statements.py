@@ -22,6 +22,7 @@ from ottla.sim.history.history import COLUMNS, Event
 FILES = (
     "0_views.sql",
     "clients.sql",
+    "controller.sql",
     "producers.sql",
     "raft.sql",
     "replicas.sql",

@@ -9,24 +9,22 @@ takes its figures for those of a plain sweep.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
 
+from ottla.sim.mutants.conditions import (
+    CLIENTS,
+    ELECTIONS,
+    EPOCHS,
+    JAVA,
+    PIPELINES,
+    RIVALS,
+    SHORT,
+    SWARM,
+    Conditions,
+    Settings,
+    short_of,
+)
 from ottla.sim.mutants.mutant import Mutant, Mutants
-
-Settings: TypeAlias = Mapping[str, int | str | bool]
-
-
-class Conditions(NamedTuple):
-    """Under which settings a mutant is swept."""
-
-    settings: Settings
-    why: str
-    """They are these."""
-
-
-SWARM = Conditions({}, "it shows without help: all is left to the swarm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,78 +44,17 @@ class Row:
         return self.conditions.settings
 
 
-_RESENT = "clients send again what was stored when answers are lost and leaders change"
-_CLIENTS = Conditions(
-    {"faults": "lose-answer reset-clients kill freeze cut-clients", "fault_every_ms": 1_000},
-    _RESENT,
-)
-_ELECTIONS = Conditions(
-    {
-        "faults": "die-voted win-and-go rivals kill power blackout halves isolate",
-        "fault_every_ms": 1_000,
-        "batch_records": 1,
-    },
-    "elections come one after the other, and who votes or wins dies of it",
-)
-_RIVALS = Conditions(
-    {"faults": "rivals", "fault_every_ms": 1_500},
-    "two stand for election at once, and who has voted is back before it is decided",
-)
-_JAVA = Conditions(
-    {
-        "client_model": "java",
-        "faults": "lose-answer reset-clients kill freeze cut-clients transfer",
-        "fault_every_ms": 1_000,
-    },
-    "it is the Java client's, and leaves batches whose fate nobody knows",
-)
-_PIPELINES = Conditions(
-    {
-        "client_model": "java",
-        "client_rtt_us": 50_000,
-        "batch_records": 1,
-        "in_flight": 5,
-        "partitions": 2,
-        "reset_ppm": 20_000,
-        "faults": "transfer",
-        "fault_every_ms": 2_000,
-    },
-    "five batches are on a long way when the leader changes: the second may come before the first",
-)
-_EPOCHS = Conditions(
-    {
-        "faults": "freeze isolate kill transfer",
-        "fault_every_ms": 1_000,
-        "delivery_timeout_ms": 1_000,
-        "request_timeout_ms": 400,
-    },
-    "clients give batches up, and begin a new epoch while leaders change",
-)
-
-
-def _short_of(faults: str, every_ms: int) -> Settings:
-    """The leader is left out of what is healed, and what is left must serve one more record."""
-    return {
-        "nodes": 3,
-        "leader_left_out": True,
-        "probes": True,
-        "delivery_timeout_ms": 60_000,
-        "faults": faults,
-        "fault_every_ms": every_ms,
-    }
-
-
 CATALOGUE: tuple[Row, ...] = (
-    Row("M01", Mutant.NO_DUPLICATES, "look-up of duplicates", _CLIENTS),
-    Row("M02", Mutant.GAPS_ACCEPTED, "refusal of gaps", _PIPELINES),
-    Row("M03", Mutant.STATE_IN_LEADER_ONLY, "producers on followers", _CLIENTS),
-    Row("M04", Mutant.SERVES_UNSYNCED, "sync before serving", _CLIENTS),
+    Row("M01", Mutant.NO_DUPLICATES, "look-up of duplicates", CLIENTS),
+    Row("M02", Mutant.GAPS_ACCEPTED, "refusal of gaps", PIPELINES),
+    Row("M03", Mutant.STATE_IN_LEADER_ONLY, "producers on followers", CLIENTS),
+    Row("M04", Mutant.SERVES_UNSYNCED, "sync before serving", CLIENTS),
     Row("M05", Mutant.SPECULATION_KEPT, "end of speculation"),
     Row("M06", Mutant.ACKS_ALL_AT_APPEND, "waiting for the commit"),
     Row("M07", Mutant.ACKS_BEFORE_SYNC, "sync before acknowledging"),
-    Row("M08", Mutant.VOTE_NOT_WRITTEN, "memory of votes", _RIVALS),
-    Row("M09", Mutant.VOTES_TWICE, "one vote a term", _ELECTIONS),
-    Row("M10", Mutant.VOTES_FOR_SHORTER_LOGS, "look at the candidate's log", _ELECTIONS),
+    Row("M08", Mutant.VOTE_NOT_WRITTEN, "memory of votes", RIVALS),
+    Row("M09", Mutant.VOTES_TWICE, "one vote a term", ELECTIONS),
+    Row("M10", Mutant.VOTES_FOR_SHORTER_LOGS, "look at the candidate's log", ELECTIONS),
     Row(
         "M11",
         Mutant.COUNTS_OLD_TERMS,
@@ -135,7 +72,7 @@ CATALOGUE: tuple[Row, ...] = (
         Mutant.ANY_TERM_APPENDS,
         "condition on the term",
         Conditions(
-            {**_CLIENTS.settings, "leader_queue_bytes": 300},
+            {**CLIENTS.settings, "leader_queue_bytes": 300},
             "batches must wait in a leader's queue while it loses its term: the queue is short",
         ),
     ),
@@ -144,7 +81,7 @@ CATALOGUE: tuple[Row, ...] = (
         Mutant.KEEPS_LEADING,
         "stepping down on uncertainty",
         Conditions(
-            _short_of("stuck-disk", 12_000),
+            short_of("stuck-disk", 12_000),
             "only who has a leader that can do nothing misses it: its disk hangs to the end, it is "
             "not healed, and one more record is asked for",
         ),
@@ -184,7 +121,7 @@ CATALOGUE: tuple[Row, ...] = (
             "stray",
         ),
     ),
-    Row("M18", Mutant.EPOCH_BEFORE_COMMIT, "epoch with the commit", _EPOCHS),
+    Row("M18", Mutant.EPOCH_BEFORE_COMMIT, "epoch with the commit", EPOCHS),
     Row(
         "M19",
         Mutant.NO_WRAP,
@@ -199,19 +136,19 @@ CATALOGUE: tuple[Row, ...] = (
         "M20",
         Mutant.BUMPS_ON_GAPS,
         "client: bump only where nothing may be stored",
-        _PIPELINES,
+        PIPELINES,
     ),
     Row(
         "M21",
         Mutant.NUMBERS_GIVEN_BACK,
         "client: a sequence for good",
         Conditions(
-            {**_JAVA.settings, "probes": False},
-            f"{_JAVA.why}; a probe under a number that was given back would never be stored, and "
+            {**JAVA.settings, "probes": False},
+            f"{JAVA.why}; a probe under a number that was given back would never be stored, and "
             "that would be told instead of what was lost before",
         ),
     ),
-    Row("M22", Mutant.SHORT_WINDOW, "the fifth batch of the window", _CLIENTS),
+    Row("M22", Mutant.SHORT_WINDOW, "the fifth batch of the window", CLIENTS),
     Row(
         "M23",
         Mutant.FIRST_SEQUENCE_ONLY,
@@ -268,7 +205,7 @@ CATALOGUE: tuple[Row, ...] = (
         Mutant.NO_PRE_VOTE,
         "pre-vote and check-quorum",
         Conditions(
-            _short_of("deaf", 5_000),
+            short_of("deaf", 5_000),
             "only who has a leader that hears nobody misses it: it stays so to the end, it is not "
             "healed, and one more record is asked for",
         ),
@@ -282,7 +219,7 @@ CATALOGUE: tuple[Row, ...] = (
             "a write must be torn, and who has half of it lead",
         ),
     ),
-    Row("M33", Mutant.COMMIT_AHEAD, "commit behind the log", _ELECTIONS),
+    Row("M33", Mutant.COMMIT_AHEAD, "commit behind the log", ELECTIONS),
     Row(
         "M34",
         Mutant.SKIPS_UNFETCHED,
@@ -302,6 +239,24 @@ CATALOGUE: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "M44",
+        Mutant.WAITS_WITHOUT_LIMIT,
+        "time limit of an acknowledgement",
+        Conditions(
+            {**SHORT, "request_timeout_ms": 400, "faults": "stuck-disk isolate halves"},
+            "a commit must take longer than clients wait: disks hang, leaders are cut off",
+        ),
+    ),
+    Row(
+        "M45",
+        Mutant.LAST_DECIDED_FIRST,
+        "line before a producer's mutex",
+        Conditions(
+            {**SHORT, "leader_queue_bytes": 300, "batch_records": 1},
+            "batches must wait for room in a leader's queue: it is short, and so are the runs",
+        ),
+    ),
+    Row(
         "M46",
         Mutant.START_MOVED_BY_LEADERS,
         "log start on followers",
@@ -315,6 +270,12 @@ CATALOGUE: tuple[Row, ...] = (
             {"faults": "isolate halves win-and-go", "fault_every_ms": 1_000},
             "a leader must lose its term with its first entry in nobody else's log",
         ),
+    ),
+    Row(
+        "M48",
+        Mutant.DELETED_LOGS_KEPT,
+        "deletion of a deleted topic's logs",
+        Conditions(SHORT, "one run of three makes topics: short runs buy many of those"),
     ),
 )
 BY_ID = {each.id: each for each in CATALOGUE}

@@ -2,7 +2,8 @@
 
 Nothing outside of `sim/` names one: a world hands its nodes other parts than the broker's own.
 `catalogue.py` says of each what it lacks and under which settings that matters; `raft.py`,
-`partition.py`, `table.py`, `checks.py` and `sim/clients/mutants.py` hold the parts that lack it.
+`partition.py`, `table.py`, `node.py`, `checks.py` and `sim/clients/mutants.py` hold the parts that
+lack it.
 """
 
 from __future__ import annotations
@@ -94,10 +95,16 @@ class Mutant(Enum):
     """wire: acks are looked at before the partition and its batch are."""
     ONE_IN_SYNC = "M43"
     """partition: one replica in sync is enough, whatever min.insync.replicas says."""
+    WAITS_WITHOUT_LIMIT = "M44"
+    """partition: a request that waits for its commit has no time limit."""
+    LAST_DECIDED_FIRST = "M45"
+    """partition: of who waits for a producer's mutex the last one gets it."""
     START_MOVED_BY_LEADERS = "M46"
     """partition: followers do not move their log start."""
     EPOCHS_KEPT = "M47"
     """log: epochs that were cut from the log stay in its epoch history."""
+    DELETED_LOGS_KEPT = "M48"
+    """node: the logs of a deleted topic stay on the disk."""
 
 
 Mutants: TypeAlias = frozenset[Mutant]

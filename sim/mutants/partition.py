@@ -18,7 +18,9 @@ from ottla.broker.partition.reads import Reads
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
+from ottla.idempotency.mutex import ProducerMutex
 from ottla.log.offset_index import OffsetIndex
+from ottla.log.types import ProducerId
 from ottla.raft.types import LogIndex, Micros, Term
 from ottla.sim.mutants.mutant import Mutant, Mutants
 from ottla.sim.mutants.table import MutatedTable
@@ -54,6 +56,10 @@ class MutatedPartition(Partition):
         self.snapshots = Snapshots(state, self.table)
         if Mutant.ANY_TERM_APPENDS in mutants:
             self.admission = _PatientAdmission(state, self.table)
+        if Mutant.LAST_DECIDED_FIRST in mutants:
+            self.admission.mutex = _LastFirstMutex()
+        if Mutant.WAITS_WITHOUT_LIMIT in mutants:
+            self.purgatory = _EndlessPurgatory(state)
         if Mutant.ACKS_ALL_AT_APPEND in mutants:
             self.purgatory = _EagerPurgatory(state)
         if Mutant.READS_UNCOMMITTED in mutants:
@@ -106,6 +112,30 @@ class _PatientAdmission(Admission):
                 item.in_flight = None
         for ticket in self.mutex.drop_all():
             self.state.not_leader(ticket)
+
+
+class _LastFirstMutex(ProducerMutex[ProduceTicket]):
+    """Whoever came last is served first."""
+
+    __slots__ = ()
+
+    def release(self, producer_id: ProducerId) -> ProduceTicket | None:
+        """As `ProducerMutex.release`, from the other end of the line."""
+        line = self._lines.get(producer_id)
+        if line:
+            line.rotate(1)
+        return super().release(producer_id)
+
+
+class _EndlessPurgatory(Purgatory):
+    """Has whoever waits for a commit wait for it, or for the end of the leadership."""
+
+    def overdue(self, now: Micros) -> None:
+        """As `Purgatory.overdue`; nothing ever is."""
+
+    def open_tickets(self) -> Iterable[Ticket]:
+        """As `Purgatory.open_tickets`; nothing has a deadline."""
+        return ()
 
 
 class _EagerPurgatory(Purgatory):

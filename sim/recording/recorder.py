@@ -32,6 +32,8 @@ Place: TypeAlias = tuple[str, int]
 """("node", number) or ("client", number)."""
 NOWHERE = {"sim-I00", "sim-I31"}
 """What is broken in no row: that of the anomaly is just the last one there was."""
+OF_NODES = frozenset({"answer", "decide", "late"})
+"""Kinds of rows of nodes that name a client, too."""
 _NAMED = re.compile(r"\bnode (\d+)\b")
 
 
@@ -148,7 +150,7 @@ class Recorder:
             self._broken("noticed", self._noticed)
 
     def _place(self, row: Event) -> Place | None:
-        if row.client is not None and row.kind != "answer":
+        if row.client is not None and row.kind not in OF_NODES:
             return "client", row.client
         if row.node is not None and row.node != MODEL_NODE:
             return "node", row.node

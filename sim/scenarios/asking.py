@@ -10,6 +10,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.answers import PartitionProduced
 from ottla.raft.types import Micros
 from ottla.sim.clients.odd_requests import ask, flawed
+from ottla.sim.clients.topic_requests import TopicRequest
 from ottla.sim.ending.ending import MS
 from ottla.sim.scenarios.script_clients import Reader, Sender, Sending
 from ottla.sim.scenarios.stage import Stage
@@ -104,6 +105,14 @@ class Asking:
         self._stage.run(["run", "1s"])
         for part in heard:
             self._stage.say(f"{node} answers for partition {part.partition}: {part.error.name}")
+
+    def do_topic(self, node: str, what: str, topic: str) -> None:
+        """Have a topic made or deleted, and wait for the answer."""
+        world = self._stage.world
+        heard: list[str] = []
+        TopicRequest(world, int(node), what, int(topic), heard.append)
+        world.until(lambda: bool(heard), PATIENCE, "an answer about a topic")
+        self._stage.say(f"{node} answers about topic {topic}: {heard[0]}")
 
     def do_hold(self, name: str, node: str) -> None:
         """Keep everything back between the two."""

@@ -14,6 +14,7 @@ election, and a crash takes all that it may of what is not synced; nothing is ra
 | `hand P A,B [partition X]` | records for one of them |
 | `read R from N at OFFSET` · `delete-records to N below OFFSET` | other requests |
 | `odd N acks K PARTITION=FLAW,FLAW ...` | a produce request with flaws (`order_of_checks.py`) |
+| `topic N create K` · `topic N delete K` | a topic beside the plain one |
 | `each 1..8: COMMAND` | the command for each number, which stands for every `*` in it |
 | `misread P CODE` | the next answer to a batch of P's says so, whatever the node wrote |
 | `hold P N` · `let P N` | what is between client and node waits, goes on |
@@ -58,6 +59,7 @@ from ottla.raft.types import NodeId
 from ottla.sim.chance.choices import Choices, Replayed, Tape
 from ottla.sim.ending.breaking import Swallowed, anomaly_here, in_order
 from ottla.sim.ending.ending import MS
+from ottla.sim.ending.topics import agreed, note_topics
 from ottla.sim.history.history import History
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
@@ -73,6 +75,7 @@ from ottla.sim.scenarios.telling import KINDS, PLAIN, found, logs, tables, tell,
 from ottla.sim.scenarios.wires import Wires
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.told import MAX_NODES
+from ottla.sim.world.request_watch import note_unanswered
 from ottla.sim.world.world import STEP, BrokerBug, World
 
 WEAKENED = "weakened"
@@ -306,7 +309,11 @@ class Script:
         ]
         if unknown:
             self._stage.say(f"unknown to their clients: {', '.join(unknown)}")
+        if any(row.kind == "topic" for row in world.history.rows):
+            self._await(lambda: agreed(world))
+            note_topics(world)
         world.history.add("phase", code="done")
+        note_unanswered(world)
         world.observer.final(world)
         rows = world.history.rows
         judged, index = judge(rows), Index(rows)

@@ -2,14 +2,15 @@
 
 It is `ottla.broker.wire.host.Host`, and the node answers everything; but what a partition decides
 about a batch becomes a row of the history before the client hears of it, and producer ids go by the
-world, which may give one out twice.
+world, which may give one out twice. A ticket in a partition says who asked: its `on_done` is a
+`Submitted`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
@@ -17,7 +18,7 @@ from ottla.broker.wire.host import Host, ReplicaInbox
 from ottla.log.record_batch import SEQUENCE_MASK
 from ottla.log.records import records_of
 from ottla.log.types import ProducerEpoch, ProducerId, RecordBatch
-from ottla.raft.types import GroupId
+from ottla.raft.types import GroupId, Matched
 from ottla.sim.world.batch import value_of
 from ottla.sim.world.in_sync_model import Asked
 
@@ -25,13 +26,43 @@ if TYPE_CHECKING:
     from ottla.sim.world.life import Life
 
 
-class ClientHost:
-    """See the module's text."""
+class Submitted:
+    """What is called when a ticket is done, and whose ticket it is."""
 
-    def __init__(self, life: Life, host: Host, client: int):
+    __slots__ = ("_tell", "arrival", "client", "connection")
+
+    def __init__(self, host: ClientHost, arrival: int, tell: Callable[[Any], None]):
+        self.client = host.client
+        self.connection = host.connection
+        self.arrival = arrival
+        """How many tickets of the connection came before."""
+        self._tell = tell
+
+    def __call__(self, ticket: Matched) -> None:
+        """The ticket is done."""
+        self._tell(ticket)
+
+
+NOBODYS: tuple[int | None, int | None, int | None] = (None, None, None)
+
+
+def whose(ticket: ProduceTicket) -> tuple[int | None, int | None, int | None]:
+    """The client, its connection, and how many tickets of that came before."""
+    asked = ticket.on_done
+    if isinstance(asked, Submitted):
+        return asked.client, asked.connection, asked.arrival
+    return NOBODYS
+
+
+class ClientHost:
+    """See the module's text. `connection`: its number on the node."""
+
+    def __init__(self, life: Life, host: Host, client: int, connection: int):
         self._life = life
         self._host = host
-        self._client = client
+        self.client = client
+        self.connection = connection
+        self._arrivals = 0
         self.node, self.cluster_id, self.config = host.node, host.cluster_id, host.config
         self.remarks, self.slices, self.searches = host.remarks, host.slices, host.searches
         self.now, self.wall_ms, self.call_at = host.now, host.wall_ms, host.call_at
@@ -45,7 +76,11 @@ class ClientHost:
         if isinstance(ticket, ProduceTicket | FetchTicket):
             in_sync = self._life.world.observer.in_sync
             asked = None if in_sync is None else in_sync.asked(self._life, replica.group)
-            ticket.on_done = partial(self._decided, replica.group, ticket.on_done, asked)
+            if isinstance(ticket, ProduceTicket):
+                self._life.requests.begin(self.client, ticket)
+            tell = partial(self._decided, replica.group, ticket.on_done, asked)
+            ticket.on_done = Submitted(self, self._arrivals, tell)
+            self._arrivals += 1
         self._host.submit(replica, ticket)
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
@@ -66,6 +101,8 @@ class ClientHost:
         ticket: ProduceTicket | FetchTicket,
     ) -> None:
         """Note what the turn under way has committed: answers come before the node looks."""
+        if isinstance(ticket, ProduceTicket):
+            self._life.requests.ended(ticket)
         observer = self._life.world.observer
         if observer.knows(self._life, group):
             observer.moved(self._life, group)
@@ -81,7 +118,7 @@ class ClientHost:
             "answer",
             node=life.node_id,
             inc=life.inc,
-            client=self._client,
+            client=self.client,
             op=_first_op(batch) if ticket.acks == 0 else None,
             partition=partition,
             off=ticket.base_offset,

@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.answers import (
+    CreateTopicsAnswer,
     DeleteRecordsAnswer,
+    DeleteTopicsAnswer,
     FetchAnswer,
     ListOffsetsAnswer,
     PartitionFetched,
@@ -22,10 +25,13 @@ from ottla.broker.wire.answers import (
     RecordsDeleted,
 )
 from ottla.broker.wire.requests import (
+    ZERO_ID,
     ApiVersionsRequest,
+    CreateTopicsRequest,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
+    DeleteTopicsRequest,
     FetchPartition,
     FetchRequest,
     FetchTopic,
@@ -37,12 +43,14 @@ from ottla.broker.wire.requests import (
     ProducePartition,
     ProduceRequest,
     ProduceTopic,
+    TopicNamed,
+    TopicWanted,
 )
 from ottla.log.types import Millis, Offset
 from ottla.raft.types import Micros
 
 TOPIC = "t"
-"""The one topic of a run."""
+"""The topic of a run: all records go to it."""
 NO_LIMIT = 2**31 - 1
 """Bytes of all partitions of a fetch together."""
 BYTES_AROUND = 100
@@ -100,6 +108,16 @@ def delete_records(partition: int, offset: Offset, timeout: Micros) -> DeleteRec
     return DeleteRecordsRequest((DeleteRecordsTopic(TOPIC, (part,)),), timeout)
 
 
+def create_topic(name: str, partitions: int, replicas: int, timeout: Micros) -> CreateTopicsRequest:
+    """Make a topic."""
+    return CreateTopicsRequest((TopicWanted(name, partitions, replicas, (), ()),), timeout)
+
+
+def delete_topic(name: str, timeout: Micros) -> DeleteTopicsRequest:
+    """Delete a topic by its name."""
+    return DeleteTopicsRequest(timeout, topics=(TopicNamed(name, ZERO_ID),))
+
+
 # ---- answers
 
 
@@ -124,6 +142,13 @@ def deleted(answer: DeleteRecordsAnswer) -> RecordsDeleted:
     """Where the log of the one partition begins now."""
     ((_, (part,)),) = answer.topics
     return part
+
+
+def error_of_topic(answer: CreateTopicsAnswer | DeleteTopicsAnswer) -> ErrorCode:
+    """What came of the one topic that was to be made or deleted."""
+    topics = answer.topics if isinstance(answer, CreateTopicsAnswer) else answer.responses
+    (error,) = [each.error_code for each in topics]
+    return error
 
 
 def partition_of(value: Any) -> int | None:
@@ -160,4 +185,8 @@ _NAMES: dict[type, str] = {
     MetadataRequest: "Metadata",
     InitProducerIdRequest: "InitProducerId",
     ApiVersionsRequest: "ApiVersions",
+    CreateTopicsRequest: "CreateTopics",
+    CreateTopicsAnswer: "CreatedTopics",
+    DeleteTopicsRequest: "DeleteTopics",
+    DeleteTopicsAnswer: "DeletedTopics",
 }

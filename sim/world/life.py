@@ -32,11 +32,13 @@ from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
 from ottla.raft.types import NO_NODE, HardState, Micros, NodeId
 from ottla.sim.mutants.mutant import Mutant
+from ottla.sim.mutants.node import node_without
 from ottla.sim.mutants.raft import core_without
 from ottla.sim.world.clocks import MILLION
 from ottla.sim.world.disks import CLUSTER_ID
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.observer import VOTING
+from ottla.sim.world.request_watch import RequestWatch
 from ottla.sim.world.witness import witnessed
 
 if TYPE_CHECKING:
@@ -56,15 +58,18 @@ class Life:
         self.inc = inc
         self.alive = True
         self.frozen = False
+        self.thawed: Micros = 0
+        """When it last went on."""
         self._held: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self.clockwork = SimClockwork(self)
+        self.requests = RequestWatch(self)
         self.store = SimStore(self)
         self.node = self._make()
         self.view = self.node.inspect()
 
     def _make(self) -> Node:
         world = self.world
-        return Node(
+        return node_without(world.mutants)(
             self.node_id,
             world.cluster_config,
             cluster_id=CLUSTER_ID,
@@ -120,6 +125,7 @@ class Life:
     def thaw(self) -> None:
         """Go on with what was held, in order."""
         self.frozen = False
+        self.thawed = self.world.kernel.now
         held, self._held = self._held, []
         for place, (call, arguments) in enumerate(held):
             if self.frozen:
@@ -152,10 +158,21 @@ class SimClockwork:
         self._disk = world.disks[life.node_id]
         self._turn_us = world.config.turn_us
         self._busy_until: Micros = 0
-        self.slowness = 1
-        """How many times as long everything takes (sim-P3)."""
+        self._slowness = 1
+        self.well_since: Micros = 0
+        """Since when nothing takes longer than it should."""
         self._alarms: dict[_Alarm, None] = {}
         """Those that are set."""
+
+    @property
+    def slowness(self) -> int:
+        """How many times as long everything takes (sim-P3)."""
+        return self._slowness
+
+    @slowness.setter
+    def slowness(self, times: int) -> None:
+        self._slowness = times
+        self.well_since = max(self.kernel.now, self._busy_until)
 
     def now(self) -> Micros:
         """The node's monotonic clock. As `NodeClock.read`, without the call: everything asks."""
@@ -172,7 +189,7 @@ class SimClockwork:
     def call_soon(self, call: Callable[[], None], /) -> None:
         """When the node gets to it: one thing after the other."""
         kernel, at = self.kernel, self._busy_until
-        at = max(at, kernel.now) + self._turn_us * self.slowness
+        at = max(at, kernel.now) + self._turn_us * self._slowness
         self._busy_until = at
         kernel.at(at, self.life.enter, call)
 

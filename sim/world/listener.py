@@ -15,7 +15,9 @@ from ottla.broker.node.node import Node
 from ottla.broker.wire.answers import MetadataAnswer
 from ottla.broker.wire.api import (
     api_versions,
+    create_topics,
     delete_records,
+    delete_topics,
     fetch,
     init_producer_id,
     list_offsets,
@@ -27,7 +29,9 @@ from ottla.broker.wire.host import Host
 from ottla.broker.wire.pipeline import Pipeline, limits_of
 from ottla.broker.wire.requests import (
     ApiVersionsRequest,
+    CreateTopicsRequest,
     DeleteRecordsRequest,
+    DeleteTopicsRequest,
     FetchRequest,
     InitProducerIdRequest,
     ListOffsetsRequest,
@@ -53,6 +57,8 @@ HANDLERS: dict[type, Handler] = {
     DeleteRecordsRequest: delete_records.handle,
     MetadataRequest: metadata.handle,
     InitProducerIdRequest: init_producer_id.handle,
+    CreateTopicsRequest: create_topics.handle,
+    DeleteTopicsRequest: delete_topics.handle,
 }
 """Who answers what simulated clients ask."""
 
@@ -69,6 +75,7 @@ class SimListener:
         if life.world.mutants:
             self.handlers = {**HANDLERS, ProduceRequest: produce_without(life.world.mutants)}
         self._connections: dict[ServedConnection, None] = {}
+        self._accepted = 0
 
     @property
     def connections(self) -> int:
@@ -100,12 +107,14 @@ class SimListener:
     def resume(self) -> None:
         """Go on."""
         self.paused = False
+        self.life.requests.serves_since = self.life.world.kernel.now
         for each in list(self._connections):
             each.begin()
 
     def accept(self, connection: Connection) -> ServedConnection:
         """A client has connected."""
-        served = ServedConnection(self, connection)
+        self._accepted += 1
+        served = ServedConnection(self, connection, self._accepted)
         self._connections[served] = None
         return served
 
@@ -115,13 +124,14 @@ class SimListener:
 
 
 class ServedConnection:
-    """One connection on the node: the `Link` of its calls."""
+    """One connection on the node, counted from 1: the `Link` of its calls."""
 
-    def __init__(self, listener: SimListener, connection: Connection):
+    def __init__(self, listener: SimListener, connection: Connection, number: int):
         self.listener = listener
         self.life = listener.life
         self.connection = connection
-        self.host: Host = ClientHost(listener.life, listener.host, connection.client)
+        self.host: Host = ClientHost(listener.life, listener.host, connection.client, number)
+        self._watch = self.life.requests.connection(connection.client)
         self.pipeline = Pipeline(limits_of(self.host.config))
         self._unread: deque[Frame] = deque()
         self._closed = False
@@ -130,6 +140,7 @@ class ServedConnection:
 
     def arrived(self, frame: Frame) -> None:
         """A request has come in: it is read when the node gets to it."""
+        self._watch.arrived(frame.value)
         self.life.enter(self._arrived, frame)
 
     def lost(self) -> None:
@@ -145,6 +156,7 @@ class ServedConnection:
     def _lost(self) -> None:
         self._closed = True
         self._unread.clear()
+        self._watch.lost()
         self.listener.gone(self)
         for slot in self.pipeline.lost():
             if slot.on_lost is not None:
@@ -169,6 +181,7 @@ class ServedConnection:
         ready, pipeline.ready = pipeline.ready, []
         for slot in ready:
             call = cast(ValueCall, slot)
+            self._watch.left()
             if call.parts:
                 answer = Frame(call.frame.number, call.value)
                 if call.value.__class__ is MetadataAnswer:

@@ -57,6 +57,8 @@ class LogWatch:
         medium = life.world.disks[life.node_id].medium
         number = medium.synced_appends + medium.unsynced_appends
         for stored in life.store.groups():
+            if stored.group not in self._observer.partitions:
+                continue
             last = stored.last_index
             self._unsynced.append(_Unsynced(number, stored.group, last, _EVERYTHING))
         if not medium.unsynced_appends:

@@ -64,7 +64,7 @@ class MetadataWatch:
 
     def add_named(self, life: Life, answer: MetadataAnswer) -> None:
         """Rows for the leaders that a client is told, where they are others than before."""
-        for topic in answer.topics:
+        for topic in [each for each in answer.topics if each.name == TOPIC]:
             for part in topic.partitions:
                 place = life.node_id, life.inc, part.partition_index
                 claim = part.leader_id, part.leader_epoch

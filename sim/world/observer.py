@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.partition.partition import Partition
+from ottla.broker.turn.tickets import ProduceTicket
 from ottla.broker.turn.watcher import Watcher
 from ottla.idempotency.decisions import Decision
 from ottla.idempotency.snapshot import digest_of
@@ -26,6 +27,8 @@ from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
 from ottla.sim.history.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
+from ottla.sim.world.client_host import NOBODYS, whose
+from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.in_sync_model import in_sync_model
 from ottla.sim.world.log_view import NOBODY, NOTHING, LogView, Seen
 from ottla.sim.world.log_watch import LogWatch
@@ -91,7 +94,7 @@ class Observer:
         """Whether the group is one of the topic's partitions, or the controller's."""
         if group not in self.partitions:
             placed = life.view.placed(group)
-            if placed is None:
+            if placed is None or placed[0].name != TOPIC:
                 return False
             self.partitions[group] = placed[1].partition
         return True
@@ -123,6 +126,8 @@ class Observer:
                 if stored is not None:
                     view.term, view.vote = stored.hard_state.term, stored.hard_state.vote
         for group, stored in kept.items():
+            if group not in self.partitions:
+                continue
             self.history.add(
                 "start",
                 node=node,
@@ -153,7 +158,7 @@ class Observer:
     def crashed(self, life: Life, code: str, lost: int) -> None:
         """A life ended; what its disk still holds is told by log."""
         disk = life.world.disks[life.node_id]
-        for group in sorted(disk.medium.images):
+        for group in sorted(self.partitions.keys() & disk.medium.images.keys()):
             view, end = self.view(life.node_id, group), disk.log_end(group)
             self.history.add(
                 "crash",
@@ -168,6 +173,8 @@ class Observer:
 
     def role_changed(self, life: Life, group: GroupId) -> None:
         """A replica has another role, term or leader: say when it ceased to lead."""
+        if not self.knows(life, group):
+            return
         view, replica = self.view(life.node_id, group), life.view.replica(group)
         assert replica is not None, "its role has changed"
         soft = replica.soft
@@ -239,39 +246,44 @@ class Observer:
         self,
         life: Life,
         partition: Partition,
-        identity: BatchIdentity,
+        ticket: ProduceTicket,
         decision: Decision,
         model: Opinion | None,
     ) -> None:
         """A leader has decided about a batch; where the model would not have, it says so."""
+        who = identity(ticket.batch)
+        assert who is not None, "it was decided about"
         number, term = self.partitions[partition.settings.group], partition.leadership.term
         for watcher in self.decision_watchers:
-            watcher(life.node_id, number, identity, term, decision)
+            watcher(life.node_id, number, who, term, decision)
         said = opinion_of(decision)
-        opinions = [(life.node_id, life.inc, said)]
+        opinions = [(life.node_id, life.inc, said, whose(ticket))]
         if model is not None and model != said:
-            opinions.append((MODEL_NODE, 0, model))
-        for node, inc, opinion in opinions:
+            opinions.append((MODEL_NODE, 0, model, NOBODYS))
+        for node, inc, opinion, (client, connection, arrival) in opinions:
             self.history.add(
                 "decide",
                 node=node,
                 inc=inc,
+                client=client,
+                op=connection,
                 partition=number,
                 term=term,
                 log_index=partition.state.applied,
-                pid=identity.producer_id,
-                epoch=identity.epoch,
-                seq=identity.first_sequence,
-                seq_last=identity.last_sequence,
+                pid=who.producer_id,
+                epoch=who.epoch,
+                seq=who.first_sequence,
+                seq_last=who.last_sequence,
                 code=opinion.code,
                 off=opinion.off,
+                aux=arrival,
             )
 
     def committed(self, partition: Partition, entries: Sequence[Entry]) -> None:
         """Somebody applies these: the model does once, and says what it knows then."""
-        if partition.settings.profile.name not in MODELLED:
-            return
         group = partition.settings.group
+        if partition.settings.profile.name not in MODELLED or group not in self.partitions:
+            return
         replay = self._replays.setdefault(group, Replay())
         before = replay.applied
         replay.applies(entries)

@@ -9,7 +9,9 @@ from ottla.broker.wire.answers import Lazily
 from ottla.broker.wire.api.call import Call, Link
 from ottla.broker.wire.requests import (
     ApiVersionsRequest,
+    CreateTopicsRequest,
     DeleteRecordsRequest,
+    DeleteTopicsRequest,
     FetchRequest,
     InitProducerIdRequest,
     ListOffsetsRequest,
@@ -29,6 +31,8 @@ VERSIONS: dict[type, int] = {
     DeleteRecordsRequest: 2,
     MetadataRequest: 12,
     InitProducerIdRequest: 5,
+    CreateTopicsRequest: 7,
+    DeleteTopicsRequest: 6,
 }
 """The version in which simulated clients ask: the newest that is served."""
 

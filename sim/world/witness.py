@@ -19,9 +19,11 @@ from ottla.broker.partition.admission import CommandItem
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.turn.tickets import ProduceTicket
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park
+from ottla.idempotency.mutex import ProducerMutex
 from ottla.idempotency.table import ProducerTable
-from ottla.log.types import BatchIdentity
+from ottla.log.types import BatchIdentity, ProducerId
 from ottla.raft.types import Entry, LogIndex, Micros, Snapshot, Term
 from ottla.sim.mutants.mutant import Mutants
 from ottla.sim.mutants.partition import MutatedPartition
@@ -37,8 +39,8 @@ from ottla.sim.world.reference_model import (
     stored,
 )
 
-Told = Callable[[Partition, BatchIdentity, Decision, Opinion | None], None]
-"""Partition, request, what was decided, and what the model says (None: nothing is modelled)."""
+Told = Callable[[Partition, ProduceTicket, Decision, Opinion | None], None]
+"""Partition, ticket, what was decided, and what the model says (None: nothing is modelled)."""
 Applied = Callable[[Partition, Sequence[Entry]], None]
 
 
@@ -57,6 +59,8 @@ class _Witnessed(Partition):
         self.on_decided = on_decided
         self.on_applied = on_applied
         self.admission.table = cast(ProducerTable, _WatchedTable(self))
+        self._line = _WatchedMutex(self.admission.mutex)
+        self.admission.mutex = cast("ProducerMutex[ProduceTicket]", self._line)
 
     def appended(self, entries: Sequence[Entry]) -> None:
         """As `Partition.appended`."""
@@ -88,7 +92,7 @@ class _Witnessed(Partition):
         said = None
         if model is not None:
             said = model.opinion(identity, self.state.applied, list(self._ahead()))
-        self.on_decided(self, identity, decision, said)
+        self.on_decided(self, self._line.first, decision, said)
 
     def _ahead(self) -> Iterator[Ahead]:
         """What is on its way into the log, in order, and will lie before the next batch."""
@@ -125,6 +129,32 @@ class _WatchedTable:
         decision = self._table.decide(identity, term)
         self._partition.decided(identity, decision)
         return decision
+
+
+class _WatchedMutex:
+    """The mutexes of a partition's producers; only who was given one last is decided about."""
+
+    first: ProduceTicket
+
+    def __init__(self, mutex: ProducerMutex[ProduceTicket]):
+        self._mutex = mutex
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mutex, name)
+
+    def acquire(self, producer_id: ProducerId, ticket: ProduceTicket) -> bool:
+        """As `ProducerMutex.acquire`."""
+        held = self._mutex.acquire(producer_id, ticket)
+        if held:
+            self.first = ticket
+        return held
+
+    def release(self, producer_id: ProducerId) -> ProduceTicket | None:
+        """As `ProducerMutex.release`."""
+        ticket = self._mutex.release(producer_id)
+        if ticket is not None:
+            self.first = ticket
+        return ticket
 
 
 def witnessed(

@@ -82,6 +82,8 @@ class World:
         self.placement: dict[int, tuple[NodeId, ...]] = {}
         """Replicas by partition, as decided while booting: who has just come back does not know."""
         self._damaged: set[NodeId] = set()
+        self.unheard = 0
+        """How many requests reached a node and lost their connection before they were answered."""
         self.ids_again = 0
         """How many of the next producer ids are ones that were given out before."""
         self._last_id: int | None = None

@@ -201,6 +201,7 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...], Default], ...] = (
     _fixed("cand", ("named",), 1),
     ("aux", ("expire",), lambda columns: columns["log_index"] - 1),
     _same("log_index", ("commit",), of="hw"),
+    _fixed("aux", ("topic",), 1),
     _fixed("code", ("truncate",), "F"),
     _fixed("code", ("snapshot",), "installed"),
     ("chain", _ENTRIES, lambda columns: f"e{columns['log_index']}"),

@@ -6,7 +6,7 @@ are judged at the end, because they compare what was told with the canonical log
 
 from __future__ import annotations
 
-from ottla.sim.invariants import acks, in_sync, live, reads
+from ottla.sim.invariants import acks, in_sync, live, reads, waits
 from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.visibility import Visibility
 
@@ -125,5 +125,13 @@ CLIENTS: tuple[Invariant, ...] = (
         "is shown more than is committed",
         Place.END,
         in_sync.in_sync,
+    ),
+    Invariant(
+        "sim-I44",
+        "no answer in time",
+        "a node that runs answers each request within the time that this may take, whatever "
+        "becomes of a leader",
+        Place.END,
+        waits.late,
     ),
 )

@@ -1,8 +1,12 @@
-"""The invariants of the sequences of producers and what the broker remembers of them."""
+"""The invariants of the sequences of producers and what the broker remembers of them.
+
+Most are judged at the end, by the canonical log or by what leaders decided about batches; those of
+what a leader says of itself are judged online.
+"""
 
 from __future__ import annotations
 
-from ottla.sim.invariants import decisions, order, refusals, resent, states
+from ottla.sim.invariants import arrivals, decisions, order, refusals, resent, states
 from ottla.sim.invariants.checks import Checks
 from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.leadership import Leadership
@@ -95,5 +99,13 @@ PRODUCERS: tuple[Invariant, ...] = (
         "unless the node lacks the topic, the leadership or replicas in sync and says that",
         Place.ONLINE,
         Checks,
+    ),
+    Invariant(
+        "sim-I45",
+        "a request overtaken",
+        "a leader decides about the produce requests of one connection and producer in the order "
+        "in which they came",
+        Place.END,
+        arrivals.overtaken,
     ),
 )

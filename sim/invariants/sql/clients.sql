@@ -197,3 +197,9 @@ FROM (
   GROUP BY run_id, op HAVING COUNT(*) > 1
 ) ends
 GROUP BY run_id;
+
+-- sim-I44
+SELECT run_id, COUNT(*) AS n
+FROM ev
+WHERE kind = 'late' AND client IS NOT NULL AND value > aux + 100000
+GROUP BY run_id;

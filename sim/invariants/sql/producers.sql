@@ -216,3 +216,21 @@ LEFT JOIN outdated late ON late.run_id = n.run_id AND late.partition = n.partiti
   AND late.pid = n.pid AND late.epoch = n.epoch AND late.seq = n.seq AND late.eid < n.since
 WHERE late.eid IS NULL AND p.log_index >= COALESCE(gone.last, 0)
 GROUP BY n.run_id;
+
+-- sim-I45
+SELECT run_id, COUNT(*) AS n
+FROM (
+  SELECT run_id, aux,
+    MAX(aux) OVER (
+      PARTITION BY run_id, node, inc, partition, client, op, pid ORDER BY eid
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS latest
+  FROM (
+    SELECT run_id, node, inc, partition, client, op, pid, aux, MIN(eid) AS eid
+    FROM ev
+    WHERE kind = 'decide' AND aux IS NOT NULL
+    GROUP BY run_id, node, inc, partition, client, op, pid, aux
+  ) firsts
+) w
+WHERE aux < latest
+GROUP BY run_id;

@@ -13,6 +13,7 @@ import pytest
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.images import LeaderImage
 from ottla.sim.chance.choices import Drawn
+from ottla.sim.clients.topic_requests import TopicRequests
 from ottla.sim.ending.probes import Probes
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.nemesis.programs import PROGRAMS
@@ -126,7 +127,8 @@ DRAWN_ONCE = {"replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1), "min_insync": (1, 1, 2)}
 
 @pytest.fixture
 def drawn_as_found(monkeypatch):
-    """The swarm draws what it drew when these seeds were found."""
+    """The swarm draws what it drew when these seeds were found, and nobody asks for topics."""
+    monkeypatch.setattr(TopicRequests, "start", lambda _: None)
     known = {name: each for name, each in TABLE.items() if name not in DRAWN_SINCE}
     monkeypatch.setattr("ottla.sim.settings.swarm.TABLE", known | DRAWN_ONCE)
 

@@ -40,6 +40,9 @@ FIRST = {"M35": 2}
         ("M28", "sim-I22"),
         ("M34", "sim-I14"),
         ("M35", "sim-I09"),
+        ("M44", "sim-I44"),
+        ("M45", "sim-I45"),
+        ("M48", "sim-I48"),
     ],
 )
 def test_what_is_switched_off_is_missed_at_once(mutant, invariant):

@@ -56,6 +56,8 @@ def show(outcome: Outcome) -> None:
         f"digest {outcome.digest} after {outcome.simulated / 1e6:.3f} s, {outcome.steps} steps, "
         f"{len(outcome.rows)} events, {len(outcome.tape)} choices"
     )
+    for what, count in outcome.unjudged.items():
+        say(f"not judged: {count} x {what}")
     say(f"{outcome.verdict.value}: {outcome.reason}")
 
 
@@ -75,6 +77,7 @@ def in_json(outcome: Outcome) -> dict[str, Any]:
         "weakened": outcome.weakened,
         "unavoidable": outcome.unavoidable,
         "noted": outcome.noted,
+        "unjudged": outcome.unjudged,
     }
 
 

@@ -13,7 +13,7 @@ from ottla.report.explain.words import group_name, sentence
 from ottla.report.page.document import section, table
 from ottla.report.page.svg import box, line, text
 from ottla.sim.history.history import Event
-from ottla.sim.recording.recorder import Step
+from ottla.sim.recording.recorder import OF_NODES, Step
 from ottla.sim.sweeps.why import INEVITABLE, Curve, Point
 
 WIDTH, LEFT, RIGHT, TOP, PLOT = 1160, 60, 16, 12, 150
@@ -24,7 +24,7 @@ ROOM = 34.0
 def event_text(row: Event) -> str:
     """An event in a few words, also one that needs no sentence elsewhere."""
     said = sentence(Step(0, row.t_us, row.kind, None, row.partition, row)) or row.kind
-    who = f"client {row.client}" if row.client is not None and row.kind != "answer" else ""
+    who = f"client {row.client}" if row.client is not None and row.kind not in OF_NODES else ""
     if not who and row.node is not None:
         who = f"node {row.node}" if row.node else "the reference model"
     where = f" ({group_name(row.partition)})" if row.partition is not None else ""

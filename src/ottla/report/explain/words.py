@@ -115,6 +115,16 @@ def _send(row: Event) -> str:
     return f"sends {batch_of(row)} to {row.node}{again}"
 
 
+def _topic(row: Event) -> str | None:
+    if row.client is not None:
+        return f"topic {row.op}, by node {row.node}: {row.code}"
+    if row.code == "leftover":
+        return f"keeps group {row.log_index}, which is no topic's"
+    if row.code == "unled":
+        return f"nobody leads partition {row.partition} of topic {row.op}"
+    return f"topic {row.op} lacks a replica" if row.code == "unserved" else None
+
+
 def _answer(row: Event) -> str:
     if row.code == "NONE":
         return f"answers {batch_of(row)}: stored at {row.off}"
@@ -196,6 +206,12 @@ _ROWS: dict[str, Tell] = {
     "close": lambda row: f"connection to {row.node} is gone: {row.code}",
     "check": lambda row: (
         f"Kafka answers {row.code}" if not row.node else f"is told by {row.node}: {row.code}"
+    ),
+    "topic": _topic,
+    "late": lambda row: (
+        None
+        if row.client is None
+        else (f"takes {row.value} us over what {row.client} asks ({row.code}), allowed {row.aux}")
     ),
     "fault": lambda row: None if row.code.startswith("program ") else f"fault: {row.code}",
     "beyond": lambda row: (

@@ -1,0 +1,88 @@
+"""What nodes know of the topics that were made beside the run's own, at the end (sim-I48).
+
+Within the bound all nodes must know the same topics, have the replicas that are placed on them and
+no others, and each partition must be led. Nobody raises here: what is so then becomes rows, and the
+judge sees whether it is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ottla.broker.controller.controller import CONTROLLER_GROUP
+from ottla.broker.images import PartitionImage
+from ottla.raft.quorum import majority
+from ottla.raft.types import GroupId
+from ottla.sim.clients.topic_requests import number_of
+from ottla.sim.world.frames import TOPIC
+from ottla.sim.world.life import Life
+from ottla.sim.world.world import World
+
+
+def agreed(world: World) -> bool:
+    """Whether all nodes know the same topics, each has what is placed on it and nothing else, and
+    all that can be led is."""
+    lives = _lives(world)
+    known = [dict(life.node.topics()) for life in lives]
+    return (
+        all(each == known[0] for each in known)
+        and not any(
+            _unserved(life, name) or _leftovers(life) for life in lives for name in known[0]
+        )
+        and not any(_unled(world))
+    )
+
+
+def note_topics(world: World) -> None:
+    """A row for each topic that each node knows, for what is left of others, and for each partition
+    that nobody leads."""
+    note = world.history.add
+    for life in _lives(world):
+        node, inc = life.node_id, life.inc
+        note("topic", node=node, inc=inc, code="listed")
+        for name, image in life.node.topics().items():
+            if name != TOPIC:
+                code = "unserved" if _unserved(life, name) else "known"
+                count = len(image.partitions)
+                note("topic", node=node, inc=inc, op=number_of(name), code=code, aux=count)
+        for group in _leftovers(life):
+            note("topic", node=node, inc=inc, code="leftover", log_index=group)
+    for number, part in _unled(world):
+        note("topic", op=number, partition=part.partition, code="unled")
+
+
+def _lives(world: World) -> list[Life]:
+    return [world.lives[node] for node in world.able if node in world.lives]
+
+
+def _unserved(life: Life, name: str) -> bool:
+    """Whether the node lacks a replica of a topic that it should have."""
+    return any(
+        life.node_id in image.replicas and life.node.replica(name, image.partition) is None
+        for image in life.node.topics()[name].partitions
+    )
+
+
+def _leftovers(life: Life) -> list[GroupId]:
+    """Groups on its disk that are no topic's."""
+    topics = life.node.topics().values()
+    groups = {CONTROLLER_GROUP, *(each.group for image in topics for each in image.partitions)}
+    return [each.group for each in life.store.groups() if each.group not in groups]
+
+
+def _unled(world: World) -> Iterator[tuple[int, PartitionImage]]:
+    """Partitions that nobody leads, of those that could be led: nodes without a disk are missing
+    for good."""
+    lives = _lives(world)
+    there = {life.node_id for life in lives}
+    leading = {
+        replica.group
+        for life in lives
+        for replica in life.view.replicas()
+        if replica.partition is not None and replica.partition.serves
+    }
+    for name, image in lives[0].node.topics().items() if lives else ():
+        for each in image.partitions if name != TOPIC else ():
+            able = sum(node in there for node in each.replicas)
+            if able >= majority(len(each.replicas)) and each.group not in leading:
+                yield number_of(name), each

@@ -1,0 +1,86 @@
+"""Conditions under which mutants are swept, for those that need the same.
+
+A mutant shows where its mechanism is at work: the nemesis is told what to try, and clients and
+limits go with it. What is not told is the swarm's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+Settings: TypeAlias = Mapping[str, int | str | bool]
+
+
+class Conditions(NamedTuple):
+    """Under which settings a mutant is swept."""
+
+    settings: Settings
+    why: str
+    """They are these."""
+
+
+SWARM = Conditions({}, "it shows without help: all is left to the swarm")
+
+RESENT = "clients send again what was stored when answers are lost and leaders change"
+CLIENTS = Conditions(
+    {"faults": "lose-answer reset-clients kill freeze cut-clients", "fault_every_ms": 1_000},
+    RESENT,
+)
+ELECTIONS = Conditions(
+    {
+        "faults": "die-voted win-and-go rivals kill power blackout halves isolate",
+        "fault_every_ms": 1_000,
+        "batch_records": 1,
+    },
+    "elections come one after the other, and who votes or wins dies of it",
+)
+RIVALS = Conditions(
+    {"faults": "rivals", "fault_every_ms": 1_500},
+    "two stand for election at once, and who has voted is back before it is decided",
+)
+JAVA = Conditions(
+    {
+        "client_model": "java",
+        "faults": "lose-answer reset-clients kill freeze cut-clients transfer",
+        "fault_every_ms": 1_000,
+    },
+    "it is the Java client's, and leaves batches whose fate nobody knows",
+)
+PIPELINES = Conditions(
+    {
+        "client_model": "java",
+        "client_rtt_us": 50_000,
+        "batch_records": 1,
+        "in_flight": 5,
+        "partitions": 2,
+        "reset_ppm": 20_000,
+        "faults": "transfer",
+        "fault_every_ms": 2_000,
+    },
+    "five batches are on a long way when the leader changes: the second may come before the first",
+)
+EPOCHS = Conditions(
+    {
+        "faults": "freeze isolate kill transfer",
+        "fault_every_ms": 1_000,
+        "delivery_timeout_ms": 1_000,
+        "request_timeout_ms": 400,
+    },
+    "clients give batches up, and begin a new epoch while leaders change",
+)
+
+
+SHORT: Settings = {"load_ms": 1_000, "records": 40, "fault_every_ms": 250}
+
+
+def short_of(faults: str, every_ms: int) -> Settings:
+    """The leader is left out of what is healed, and what is left must serve one more record."""
+    return {
+        "nodes": 3,
+        "leader_left_out": True,
+        "probes": True,
+        "delivery_timeout_ms": 60_000,
+        "faults": faults,
+        "fault_every_ms": every_ms,
+    }

@@ -1,0 +1,183 @@
+"""`RequestWatch`: how long a node takes over what it is asked, and what it never answers (sim-I44).
+
+What a request may take is what it says itself (`timeout`, `max_wait`) or a bound of the broker's.
+Answers of a connection leave in the order of its requests, so one is waited for from when it has
+arrived and the one before has left. A client that gives up closes its connection about when its
+produce request is overdue, and hears nothing; so the tickets of those are watched as well, in the
+partition, by their deadline.
+
+Time is the node's own and the world's, whichever went less far: a clock may be slow, and it may
+jump. It begins anew when a frozen node goes on, and when a slow one is itself again; a node that is
+dead owes nothing. What is late by more than `NOTED` leaves a `late` row, and so does, at the end,
+what is open still.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.broker.node.readiness import CATCH_UP_TIMEOUTS
+from ottla.broker.turn.tickets import ProduceTicket
+from ottla.broker.wire.requests import (
+    CreateTopicsRequest,
+    DeleteRecordsRequest,
+    DeleteTopicsRequest,
+    FetchRequest,
+    InitProducerIdRequest,
+    ListOffsetsRequest,
+    ProduceRequest,
+)
+from ottla.raft.types import Micros
+from ottla.sim.world.frames import name_of
+
+if TYPE_CHECKING:
+    from ottla.sim.world.life import Life
+    from ottla.sim.world.world import World
+
+NOTED: Micros = 10_000
+"""By so much a request may be late without a row."""
+_IDS_WITHIN: Micros = 10_000_000
+"""A block of producer ids that is asked for may be the second one."""
+_LIMITS: dict[type, Callable[[Any, Micros], Micros]] = {
+    ProduceRequest: lambda request, _: max(0, request.timeout),
+    FetchRequest: lambda request, election: max(election, request.max_wait),
+    ListOffsetsRequest: lambda _, election: election,
+    DeleteRecordsRequest: lambda request, _: max(0, request.timeout),
+    CreateTopicsRequest: lambda request, _: max(0, request.timeout),
+    DeleteTopicsRequest: lambda request, _: max(0, request.timeout),
+    InitProducerIdRequest: lambda _, __: _IDS_WITHIN,
+}
+"""What a request may take, by its class; `election`: an election timeout, in which a leader that
+waits for its own first entry resigns. Others are answered at once."""
+
+
+class Since(NamedTuple):
+    """A time: the world's, and what the node's monotonic clock showed."""
+
+    world: Micros
+    node: Micros
+
+
+class RequestWatch:
+    """All that one life of a node is asked. `begin`, `ended`: for each ticket of a partition."""
+
+    def __init__(self, life: Life):
+        self.life = life
+        world = life.world
+        self.election: Micros = world.config.election_timeout_ms * 1_000
+        self._kernel = world.kernel
+        self._tickets: dict[ProduceTicket, tuple[int, Since, Micros]] = {}
+        self._connections: dict[ConnectionWatch, None] = {}
+        self.serves_since: Micros | None = None
+        """When its listener began to serve; None: it does not yet."""
+
+    def now(self) -> Since:
+        """As it is."""
+        return Since(self._kernel.now, self.life.clockwork.now())
+
+    def connection(self, client: int) -> ConnectionWatch:
+        """A client has connected."""
+        watch = ConnectionWatch(self, client)
+        self._connections[watch] = None
+        return watch
+
+    def gone(self, watch: ConnectionWatch) -> None:
+        """The connection is gone."""
+        self._connections.pop(watch, None)
+
+    def begin(self, client: int, ticket: ProduceTicket) -> None:
+        """A produce ticket is in a partition."""
+        now = self.now()
+        self._tickets[ticket] = client, now, ticket.deadline - now.node
+
+    def ended(self, ticket: ProduceTicket) -> None:
+        """It is done."""
+        client, since, limit = self._tickets.pop(ticket)
+        self.note("Produce ticket", client, since, limit)
+
+    def note(self, what: str, client: int, since: Since, limit: Micros, begun: Micros = 0) -> None:
+        """A row, if it took too long; `begun`: the world's time before which nothing was due."""
+        now, life = self.now(), self.life
+        well = life.clockwork.well_since
+        if life.clockwork.slowness != 1:
+            well = now.world
+        passed = now.world - max(since.world, begun, life.thawed, well)
+        passed = min(passed, now.node - since.node)
+        if passed > limit + NOTED:
+            life.world.history.add(
+                "late",
+                node=life.node_id,
+                inc=life.inc,
+                client=client,
+                code=what,
+                value=passed,
+                aux=limit,
+            )
+
+    def final(self) -> None:
+        """What is open still, at the end."""
+        for client, since, limit in self._tickets.values():
+            self.note("Produce ticket, open", client, since, limit)
+        for each in self._connections:
+            each.final()
+
+
+class ConnectionWatch:
+    """The requests of one connection, in their order."""
+
+    def __init__(self, watch: RequestWatch, client: int):
+        self._watch = watch
+        self._client = client
+        self._open: deque[tuple[Since, Any]] = deque()
+        self._left: Micros = 0
+        """When the last answer left."""
+
+    def arrived(self, request: Any) -> None:
+        """A request has arrived."""
+        self._open.append((self._watch.now(), request))
+
+    def left(self) -> None:
+        """The oldest one has left, with its answer, or without one if it wants none; nobody hears
+        it if the connection broke at the answer before."""
+        if not self._open:
+            return
+        since, request = self._open.popleft()
+        self._note("", since, request)
+        self._left = self._watch.now().world
+
+    def lost(self) -> None:
+        """The connection is gone: nobody hears of the others."""
+        self._watch.life.world.unheard += len(self._open)
+        self._end()
+        self._watch.gone(self)
+
+    def final(self) -> None:
+        """The run is over."""
+        self._end()
+
+    def _end(self) -> None:
+        if self._open:
+            self._note(", open", *self._open[0])
+        self._open.clear()
+
+    def _note(self, how: str, since: Since, request: Any) -> None:
+        watch = self._watch
+        limit_of = _LIMITS.get(request.__class__)
+        limit = 0 if limit_of is None else limit_of(request, watch.election)
+        begun = self._left
+        if watch.serves_since is None:
+            limit += CATCH_UP_TIMEOUTS * watch.election
+        else:
+            begun = max(begun, watch.serves_since)
+        watch.note(name_of(request) + how, self._client, since, limit, begun)
+
+
+def note_unanswered(world: World) -> None:
+    """Rows of what is open still at the end, and how many requests nobody heard of again."""
+    for life in world.lives.values():
+        life.requests.final()
+    if world.unheard:
+        code = "request whose connection was lost"
+        world.history.add("late", code=code, aux=world.unheard)
