@@ -35,6 +35,7 @@ from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Choices, Drawn, Tape
 from ottla.sim.chance.outside import ordered, refused
 from ottla.sim.clients.odd_requests import OddRequests
+from ottla.sim.clients.questions import Questions
 from ottla.sim.clients.topic_requests import TopicRequests
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending.breaking import Breaking, Broke, in_order
@@ -152,6 +153,7 @@ def _play(world: World, ending: Ending) -> None:
     nemesis = Nemesis(world)
     nemesis.start()
     OddRequests(world).start()
+    Questions(world).start()
     TopicRequests(world).start()
     ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)

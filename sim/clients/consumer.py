@@ -27,6 +27,8 @@ from ottla.sim.world.outcomes import Lost, Outcome
 
 EARLIEST = -2
 LATEST = -1
+QUESTIONS = {EARLIEST: "earliest", LATEST: "latest"}
+"""What rows call them."""
 
 Reset = Literal["earliest", "latest"]
 
@@ -43,7 +45,7 @@ _DOUBTFUL = (
 class Reading:
     """How far one partition is read."""
 
-    __slots__ = ("asked", "failures", "partition", "position", "retry_at")
+    __slots__ = ("asked", "failures", "partition", "position", "retry_at", "since", "sought")
 
     def __init__(self, partition: int):
         self.partition = partition
@@ -53,6 +55,10 @@ class Reading:
         """An answer is awaited."""
         self.failures = 0
         self.retry_at: Micros = 0
+        self.sought: Offset | None = None
+        """What was fetched last; None if it was asked where to begin."""
+        self.since = 0
+        """How many rows there were then."""
 
 
 class Consumer(Client):
@@ -115,7 +121,7 @@ class Consumer(Client):
             self._fetch(link, readings)
 
     def _list(self, link: Link, reading: Reading) -> None:
-        reading.asked = True
+        self._asks(reading, None)
         answered = partial(self._listed, link.node, reading)
         lost = partial(self._lost, link.node, reading)
         link.ask(list_offsets(reading.partition, self._reset), ListOffsetsAnswer, answered, lost)
@@ -127,7 +133,20 @@ class Consumer(Client):
             return
         reading.asked, reading.failures = False, 0
         reading.position = part.offset
+        self.row(
+            "learn",
+            node=node,
+            partition=reading.partition,
+            code=QUESTIONS[self._reset],
+            term=part.leader_epoch,
+            off=part.offset,
+            aux=reading.since,
+        )
         self.wake()
+
+    def _asks(self, reading: Reading, sought: Offset | None) -> None:
+        reading.asked, reading.sought = True, sought
+        reading.since = len(self.surroundings.history.rows)
 
     def _fetch(self, link: Link, readings: list[Reading]) -> None:
         """Fetch the partition that was not fetched for the longest time."""
@@ -138,7 +157,7 @@ class Consumer(Client):
             return
         self._readings.remove(reading)
         self._readings.append(reading)
-        reading.asked = True
+        self._asks(reading, reading.position or 0)
         self._fetching[link.node] = reading.partition
         wait = FETCH_WAIT_US // len(self._readings)
         size = self.surroundings.config.fetch_bytes
@@ -163,6 +182,7 @@ class Consumer(Client):
             term=part.leader_epoch,
             hw=part.high_watermark,
             off=position,
+            aux=reading.since,
         )
         for batch in part.batches:
             if batch.last_offset >= position:
@@ -196,7 +216,14 @@ class Consumer(Client):
         reading.asked = False
         reading.retry_at = self.kernel.now + self.backed_off(reading.failures)
         reading.failures += 1
-        self.row("error", node=node, partition=reading.partition, code=outcome.name)
+        self.row(
+            "error",
+            node=node,
+            partition=reading.partition,
+            off=reading.sought,
+            code=outcome.name,
+            aux=reading.since,
+        )
         if outcome is ErrorCode.OFFSET_OUT_OF_RANGE:
             reading.position = None
         elif outcome in _DOUBTFUL:

@@ -17,7 +17,7 @@ from ottla.log.types import NO_OFFSET, NO_PRODUCER_ID, Offset, ProducerEpoch, Pr
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, Client, Surroundings
 from ottla.sim.clients.link import Link, ProtocolViolation
-from ottla.sim.world.batch import Batch, Op
+from ottla.sim.world.batch import Batch, Op, time_of
 from ottla.sim.world.frames import produce, produced
 from ottla.sim.world.outcomes import GivenUp, Lost, Outcome, Reason
 
@@ -69,6 +69,7 @@ class Producer(Client):
             seq=place,
             acks=self.acks,
             code=self.model,
+            aux=time_of(number),
         )
         self.accept(Op(number, partition, self.kernel.now))
 

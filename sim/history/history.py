@@ -9,13 +9,14 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 
 | kind | who | what the columns say |
 |---|---|---|
-| inv | client | record handed to a producer: `op value seq acks`, `code` whose rules it has |
+| inv | client | record handed to a producer: `op value seq acks`, `aux` its time, `code` rules |
 | send | client | a batch leaves: `node op` (its first) `pid epoch seq seq_last`, `aux` attempt |
 | ok | client | record acknowledged: `off` (-1: acks=0, nobody knows), `acks`, `node` |
 | fail | client | record certainly not stored: `code`; its `op` is over |
 | info | client | record given up, its outcome unknown: `code`; its `op` is over |
 | error | client | an answer that is retried: `code node op pid epoch seq seq_last` |
-| fetch | consumer | a fetch was answered: `node` in `term`, `hw` (exclusive), `off` asked for |
+| fetch | consumer | a fetch was answered: `node term`, `hw` (exclusive), `off` asked, `aux` (15) |
+| learn | consumer | a question was answered: `node code` what, `value off` (16), `aux` (15) |
 | poll | consumer | record delivered: `off value pid epoch seq` |
 | close | client | its connection to `node` is gone: `code` why |
 | check | client | an odd produce request was answered: `node partition code` (10) |
@@ -30,7 +31,8 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | truncate | node | from `log_index`, `off` on all is gone; `code` role (L F C), `aux` its commit |
 | durable | node | all up to `log_index` of the log as it is now survives; `off` exclusive |
 | commit | node | in `term`, up to `log_index`; `hw` (exclusive), `quorum`; `aux` 1 on leaders |
-| apply | node | entry applied: `term log_index off pid epoch seq seq_last chain`, `aux` (9) |
+| apply | node | entry applied: `term log_index off pid epoch seq seq_last chain`, `aux` (9); |
+| | | `hw` (18) |
 | state | node | `state_hash` of the producer table after applying up to `log_index` (1) |
 | expire | node | producer `pid` is forgotten by the decision at `log_index`, applied here (8) |
 | snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
@@ -46,7 +48,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | pause, resume | node | the process is stopped, goes on |
 | fault | nemesis | anything done on purpose: `code` says it in words |
 | beyond | script | what Raft does not stand: `node` and `code` of a disk, or `pid` given twice |
-| phase | run | `code`: load, heal, settle, done, excused (4); broke, if nothing else was |
+| phase | run | `code`: load (17), heal, settle, done, excused (4); broke, if nothing else was |
 | final | node | each record of each log at the end: as *poll*, `term chain`, `aux` 1: committed |
 
 (1) Not where the table is ahead of the log, as one that came with a snapshot may be. Node 0 is the
@@ -69,7 +71,14 @@ held back. (13) Of a client: *create* or *delete* is asked for, or how that ende
 for one that was looked at, without `op`; *known*, or *unserved* where it has no replica of a
 partition that is placed on it; *leftover* where its store holds a group (`log_index`) that is no
 topic's. Of nobody: *unled* for a `partition` that nobody leads. (14) Only if that is longer. One
-without a node: `aux` requests lost their connection before they were answered.
+without a node: `aux` requests lost their connection before they were answered. (15) How
+many rows there were when it asked: the answer was true at some time between that row and this one.
+An *error* of a consumer has it too, with the `off` it asked for, the leader epoch it named (`term`)
+and that of the record it has before (`value`). (16) `code`: latest; earliest; leader: `cand` in
+`term`; time: of the first record not older than `value`, which is of `hw`; epoch: where epoch
+`value` ended, `term` the one found; diverging: the same, to a fetch from `hw` by whoever has that
+epoch. `off` -1: none. (17) *load*: `quorum` replicas must be in sync, which is who was behind for
+less than `aux`. (18) Where the log ends behind that entry.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.
@@ -95,6 +104,7 @@ KINDS = (
     "info",
     "error",
     "fetch",
+    "learn",
     "poll",
     "close",
     "check",

@@ -39,7 +39,8 @@ from ottla.sim.invariants.index import SEQUENCES, Index
 SAME_ID = "same id"
 LOST_SYNC = "a sync that kept nothing"
 OLD_COPY = "an old copy of it"
-_LOGS = (0, 4, 6, 7, 8, 10, 11, 12, *range(14, 18), *range(19, 26), 27, 28, 31, 36, 37, 46, 47, 48)
+_AT_THE_END = (27, 28, 31, 36, 37, *range(39, 43), 46, 47, 48)
+_LOGS = (0, 4, 6, 7, 8, 10, 11, 12, *range(14, 18), *range(19, 26), *_AT_THE_END)
 _OF_DISKS = frozenset(f"sim-I{number:02d}" for number in _LOGS)
 """What may follow when something committed is gone; a loss itself is looked at by record."""
 _OF_ONE_DISK = frozenset({"sim-I16", "sim-I17", "sim-I21", "sim-I22", "sim-I24", "sim-I25"})

@@ -17,10 +17,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ottla.sim.history.history import KINDS, Event
 from ottla.sim.invariants.findings import ACKS_ALL, Row
 from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS, CheckerMutant, CheckerMutants
+
+if TYPE_CHECKING:
+    from ottla.sim.invariants.nodes import Nodes
 
 SEQUENCES = 1 << 31
 """Sequences run from 0 to 2147483647 and begin anew (K-SEQUENCE)."""
@@ -33,6 +37,8 @@ class Index:
         self.mutants = mutants
         self.unjudged: Counter[tuple[str, str]] = Counter()
         """Answers that no rule could judge, by invariant and what was told."""
+        self.nodes: Nodes | None = None
+        """What nodes had and knew (`nodes.py`), once somebody has asked for it."""
         self.rows: dict[str, list[Row]] = {kind: [] for kind in KINDS}
         for event in events:
             self.rows[event.kind].append(event)

@@ -16,9 +16,10 @@ from ottla.sim.invariants.rows.controller import CONTROLLER
 from ottla.sim.invariants.rows.metadata import METADATA
 from ottla.sim.invariants.rows.producers import PRODUCERS
 from ottla.sim.invariants.rows.raft import RAFT
+from ottla.sim.invariants.rows.readers import READERS
 
 INVARIANTS: tuple[Invariant, ...] = tuple(
-    sorted((*CLIENTS, *CONTROLLER, *METADATA, *PRODUCERS, *RAFT), key=lambda row: row.id)
+    sorted((*CLIENTS, *CONTROLLER, *METADATA, *PRODUCERS, *RAFT, *READERS), key=lambda row: row.id)
 )
 
 WAITING: dict[str, str] = {

@@ -28,6 +28,7 @@ FILES = (
     "replicas.sql",
     "metadata.sql",
     "in_sync.sql",
+    "readers.sql",
     "figures.sql",
 )
 _TEXTS = frozenset({"kind", "code"})

@@ -17,6 +17,7 @@ from ottla.sim.mutants.conditions import (
     EPOCHS,
     JAVA,
     PIPELINES,
+    QUESTIONS,
     RIVALS,
     SHORT,
     SWARM,
@@ -229,6 +230,10 @@ CATALOGUE: tuple[Row, ...] = (
     Row("M35", Mutant.ANSWERS_MIXED_UP, "client: answers in the order of requests"),
     Row("M36", Mutant.ANY_ACKS, "check of acks"),
     Row("M37", Mutant.ACKS_FIRST, "Kafka's order: partition and batch before acks"),
+    Row("M39", Mutant.READS_NARROW, "range of a fetch up to the log end"),
+    Row("M40", Mutant.LISTS_LOG_END, "latest offset at the high watermark", QUESTIONS),
+    Row("M41", Mutant.TELLS_LOG_END, "high watermark of a fetch behind the commit", QUESTIONS),
+    Row("M42", Mutant.EPOCHS_ENDLESS, "end of a leader epoch where the next begins", QUESTIONS),
     Row(
         "M43",
         Mutant.ONE_IN_SYNC,

@@ -72,6 +72,9 @@ EPOCHS = Conditions(
 
 
 SHORT: Settings = {"load_ms": 1_000, "records": 40, "fault_every_ms": 250}
+QUESTIONS = Conditions(
+    {"load_ms": 300, "records": 40}, "a run has a dozen questions of readers, however short it is"
+)
 
 
 def short_of(faults: str, every_ms: int) -> Settings:

@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.admission import Admission, Item
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.purgatory import Purgatory
-from ottla.broker.partition.reads import Reads
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings
-from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
+from ottla.broker.turn.tickets import ProduceTicket, Ticket
 from ottla.idempotency.mutex import ProducerMutex
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.types import ProducerId
 from ottla.raft.types import LogIndex, Micros, Term
 from ottla.sim.mutants.mutant import Mutant, Mutants
+from ottla.sim.mutants.reads import reads_without
 from ottla.sim.mutants.table import MutatedTable
 
 
@@ -62,8 +61,7 @@ class MutatedPartition(Partition):
             self.purgatory = _EndlessPurgatory(state)
         if Mutant.ACKS_ALL_AT_APPEND in mutants:
             self.purgatory = _EagerPurgatory(state)
-        if Mutant.READS_UNCOMMITTED in mutants:
-            self.reads = _OpenReads(state)
+        self.reads = reads_without(state, mutants)
         if Mutant.EPOCHS_KEPT in mutants:
             state.index = _LastingEpochs()
         self._forgets_at: Micros = 0
@@ -148,15 +146,3 @@ class _EagerPurgatory(Purgatory):
             if isinstance(item, ProduceTicket) and item.acks == -1:
                 item.acks = 1
         super().enter(entering)
-
-
-class _OpenReads(Reads):
-    """Shows readers the whole log."""
-
-    def _fetch(self, ticket: FetchTicket) -> ErrorCode:
-        error = super()._fetch(ticket)
-        index = self.state.index
-        if error is ErrorCode.NONE and ticket.offset < index.next_offset:
-            ticket.first_index = index.index_of(ticket.offset)
-            ticket.last_index = index.last_index
-        return error

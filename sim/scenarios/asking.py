@@ -7,9 +7,12 @@ One method per command; `script.py` has the language. The clients themselves are
 from __future__ import annotations
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import ANY_EPOCH
 from ottla.broker.wire.answers import PartitionProduced
+from ottla.log.types import Offset
 from ottla.raft.types import Micros
 from ottla.sim.clients.odd_requests import ask, flawed
+from ottla.sim.clients.questions import ASKER, Asker, Question
 from ottla.sim.clients.topic_requests import TopicRequest
 from ottla.sim.ending.ending import MS
 from ottla.sim.scenarios.script_clients import Reader, Sender, Sending
@@ -87,6 +90,24 @@ class Asking:
         """Read, and wait for the answer."""
         self._reader(name).read(int(node), int(offset))
         self._stage.run(["until", "answered"])
+
+    def do_ask(self, number: str, node: str, what: str, *options: str) -> None:
+        """Ask a question; the answer is told when it comes."""
+        given = dict(zip(options[::2], map(int, options[1::2]), strict=True))
+        question = Question(
+            what,
+            int(node),
+            given.get("partition", 0),
+            given.get("time", given.get("epoch", ANY_EPOCH)),
+            given.get("at", 0),
+            given.get("leads", ANY_EPOCH),
+        )
+
+        def heard(asked: Question, error: ErrorCode, off: Offset) -> None:
+            answer = str(off) if error is ErrorCode.NONE else error.name
+            self._stage.say(f"{asked.node} answers question {number}, {asked.what}: {answer}")
+
+        Asker(self._stage.world, ASKER + int(number), heard).ask(question)
 
     def do_delete_records(self, _to: str, node: str, _below: str, offset: str) -> None:
         """Move the log start, and wait for the answer."""

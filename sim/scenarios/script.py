@@ -13,6 +13,8 @@ election, and a crash takes all that it may of what is not synced; nothing is ra
 | `clients P=MODEL ...` | clients with rules of their own: `java`, `librdkafka`, `consumer` |
 | `hand P A,B [partition X]` | records for one of them |
 | `read R from N at OFFSET` · `delete-records to N below OFFSET` | other requests |
+| `ask Q N WHAT [at OFFSET] [time T] [epoch E] [leads E] [partition X]` | question Q to N, of
+`questions.py`; its answer is told when it comes |
 | `odd N acks K PARTITION=FLAW,FLAW ...` | a produce request with flaws (`order_of_checks.py`) |
 | `topic N create K` · `topic N delete K` | a topic beside the plain one |
 | `each 1..8: COMMAND` | the command for each number, which stands for every `*` in it |

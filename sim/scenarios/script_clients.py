@@ -28,7 +28,7 @@ from ottla.log.build import build_batch
 from ottla.log.records import records_of
 from ottla.log.types import NO_OFFSET, Offset
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.world.batch import payload_of, value_of
+from ottla.sim.world.batch import record_of, time_of, value_of
 from ottla.sim.world.frames import (
     Frame,
     delete_records,
@@ -191,9 +191,13 @@ class Sender(Person):
         self.row(
             "send", node=batch.node, aux=self._known[batch.records[0]].attempts, **self._of(batch)
         )
-        values = [payload_of(self.names.number(each), RECORD_BYTES) for each in batch.records]
+        numbers = [self.names.number(each) for each in batch.records]
         data = build_batch(
-            values, producer_id=self.pid, producer_epoch=batch.epoch, base_sequence=batch.seq
+            [record_of(each, RECORD_BYTES) for each in numbers],
+            producer_id=self.pid,
+            producer_epoch=batch.epoch,
+            base_sequence=batch.seq,
+            base_timestamp=time_of(numbers[0]),
         )
         request = produce(batch.acks, batch.timeout, ((batch.partition, data),))
         if batch.acks == 0:
@@ -261,6 +265,7 @@ class Sender(Person):
                 partition=batch.partition,
                 seq=place,
                 acks=batch.acks,
+                aux=time_of(number),
             )
         known.attempts += 1
         known.open += 1

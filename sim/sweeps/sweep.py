@@ -10,7 +10,8 @@ Workers are fresh processes that get seeds and give back plain tuples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ottla.sim.ending.breaking import itself_broke
@@ -46,7 +47,15 @@ def result_of(seed: int, outcome: Outcome) -> SeedResult:
         len(outcome.tape),
         outcome.simulated,
         *counted(outcome.rows),
+        _unclear(outcome.unjudged),
     )
+
+
+def _unclear(unjudged: Mapping[str, int]) -> str:
+    counted = Counter[str]()
+    for what, count in unjudged.items():
+        counted[what.split()[0]] += count
+    return ", ".join(f"{count} of {name}" for name, count in sorted(counted.items()))
 
 
 def sweep(

@@ -54,6 +54,8 @@ class SeedResult(NamedTuple):
     """Answers that need replicas in sync (sim-I43)."""
     unjudged: int = 0
     """Those of them that no checker could judge."""
+    unclear: str = ""
+    """How many answers could not be judged, by other invariants: `3 of sim-I39, 1 of sim-I41`."""
 
 
 @dataclass(frozen=True, slots=True)

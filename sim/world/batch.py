@@ -10,13 +10,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.log.build import build_batch
-from ottla.log.types import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence, Term
+from ottla.log.build import NewRecord, build_batch
+from ottla.log.types import NO_PRODUCER_ID, Millis, ProducerEpoch, ProducerId, Sequence, Term
 from ottla.raft.types import Micros
 from ottla.sim.world.outcomes import Outcome, may_be_stored
 
 VALUE_BYTES = 8
 NO_SEQUENCE: Sequence = -1
+FIRST_TIME: Millis = 1_000_000
+"""About the time of the first record."""
 
 
 class Op(NamedTuple):
@@ -31,6 +33,17 @@ class Op(NamedTuple):
 def payload_of(value: int, size: int) -> bytes:
     """The bytes of a record that holds `value`."""
     return value.to_bytes(VALUE_BYTES, "big").ljust(size, b"\0")
+
+
+def time_of(value: int) -> Millis:
+    """The time of the record that holds `value`: later ones are later in the long run, and often
+    earlier than those just before them, so that questions by time have answers of all kinds."""
+    return FIRST_TIME + 10 * value + 3 * (value * 37 % 101 - 50)
+
+
+def record_of(value: int, size: int) -> NewRecord:
+    """The record that holds `value`, in `size` bytes."""
+    return NewRecord(payload_of(value, size), timestamp=time_of(value))
 
 
 def value_of(payload: bytes) -> int:
@@ -116,9 +129,12 @@ class Batch:
     def data(self, record_bytes: int) -> bytes:
         """What is sent: the same bytes as long as its numbers are the same."""
         if self._data is None:
-            values = [payload_of(op.number, record_bytes) for op in self.ops]
             self._data = build_batch(
-                values, producer_id=self.pid, producer_epoch=self.epoch, base_sequence=self.seq
+                [record_of(op.number, record_bytes) for op in self.ops],
+                producer_id=self.pid,
+                producer_epoch=self.epoch,
+                base_sequence=self.seq,
+                base_timestamp=time_of(self.ops[0].number),
             )
         return self._data
 

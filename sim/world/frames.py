@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import ANY_EPOCH
 from ottla.broker.wire.answers import (
     CreateTopicsAnswer,
     DeleteRecordsAnswer,
     DeleteTopicsAnswer,
+    EpochEnd,
     FetchAnswer,
     ListOffsetsAnswer,
+    OffsetForLeaderEpochAnswer,
     PartitionFetched,
     PartitionListed,
     PartitionProduced,
@@ -32,6 +35,8 @@ from ottla.broker.wire.requests import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
     DeleteTopicsRequest,
+    EpochPartition,
+    EpochTopic,
     FetchPartition,
     FetchRequest,
     FetchTopic,
@@ -40,13 +45,14 @@ from ottla.broker.wire.requests import (
     ListOffsetsRequest,
     ListOffsetsTopic,
     MetadataRequest,
+    OffsetForLeaderEpochRequest,
     ProducePartition,
     ProduceRequest,
     ProduceTopic,
     TopicNamed,
     TopicWanted,
 )
-from ottla.log.types import Millis, Offset
+from ottla.log.types import Millis, Offset, Term
 from ottla.raft.types import Micros
 
 TOPIC = "t"
@@ -90,16 +96,34 @@ def batches_of(request: ProduceRequest) -> list[tuple[int, bytes]]:
     ]
 
 
-def fetch(partition: int, offset: Offset, max_bytes: int, max_wait: Micros) -> FetchRequest:
-    """Read a partition from an offset on, or wait for records."""
-    part = FetchPartition(partition, offset, max_bytes)
+def fetch(
+    partition: int,
+    offset: Offset,
+    max_bytes: int,
+    max_wait: Micros,
+    *,
+    leads: Term = ANY_EPOCH,
+    has: Term = ANY_EPOCH,
+) -> FetchRequest:
+    """Read a partition from an offset on, or wait for records: of who `leads` in that epoch, for
+    whoever `has` records of that epoch before."""
+    part = FetchPartition(partition, offset, max_bytes, leads, has)
     return FetchRequest(max_wait, 1, NO_LIMIT, (FetchTopic(TOPIC, (part,)),))
 
 
-def list_offsets(partition: int, timestamp: Millis) -> ListOffsetsRequest:
-    """Ask where a partition begins (-2) or ends (-1)."""
-    part = ListOffsetsPartition(partition, timestamp)
+def list_offsets(partition: int, timestamp: Millis, leads: Term = ANY_EPOCH) -> ListOffsetsRequest:
+    """Ask where a partition begins (-2), ends (-1), or has its first record of that time or later,
+    of who `leads` in that epoch."""
+    part = ListOffsetsPartition(partition, timestamp, leads)
     return ListOffsetsRequest((ListOffsetsTopic(TOPIC, (part,)),))
+
+
+def end_of_epoch(
+    partition: int, epoch: Term, leads: Term = ANY_EPOCH
+) -> OffsetForLeaderEpochRequest:
+    """Ask where a leader epoch ended, of who `leads` in that one."""
+    part = EpochPartition(partition, epoch, leads)
+    return OffsetForLeaderEpochRequest((EpochTopic(TOPIC, (part,)),))
 
 
 def delete_records(partition: int, offset: Offset, timeout: Micros) -> DeleteRecordsRequest:
@@ -138,6 +162,12 @@ def listed(answer: ListOffsetsAnswer) -> PartitionListed:
     return part
 
 
+def ended(answer: OffsetForLeaderEpochAnswer) -> EpochEnd:
+    """Where an epoch of the one partition ended."""
+    ((_, (part,)),) = answer.topics
+    return part
+
+
 def deleted(answer: DeleteRecordsAnswer) -> RecordsDeleted:
     """Where the log of the one partition begins now."""
     ((_, (part,)),) = answer.topics
@@ -157,7 +187,7 @@ def partition_of(value: Any) -> int | None:
         found = [partition for partition, _ in batches_of(value)]
     elif isinstance(value, ProduceAnswer):
         found = [part.partition for part in produced(value)]
-    elif isinstance(value, FetchRequest | FetchAnswer):
+    elif isinstance(value, _BY_NUMBER):
         found = [part.partition for topic in value.topics for part in topic.partitions]
     elif isinstance(value, _BY_INDEX):
         found = [part.partition_index for topic in value.topics for part in topic.partitions]
@@ -172,6 +202,7 @@ def name_of(message: Any) -> str:
     return _NAMES.get(kind, kind.__name__)
 
 
+_BY_NUMBER = (FetchRequest, FetchAnswer, OffsetForLeaderEpochRequest, OffsetForLeaderEpochAnswer)
 _BY_INDEX = (ListOffsetsRequest, ListOffsetsAnswer, DeleteRecordsRequest, DeleteRecordsAnswer)
 _NAMES: dict[type, str] = {
     ProduceRequest: "Produce",
@@ -180,6 +211,8 @@ _NAMES: dict[type, str] = {
     FetchAnswer: "Fetched",
     ListOffsetsRequest: "ListOffsets",
     ListOffsetsAnswer: "ListedOffset",
+    OffsetForLeaderEpochRequest: "OffsetForLeaderEpoch",
+    OffsetForLeaderEpochAnswer: "LeaderEpochEnded",
     DeleteRecordsRequest: "DeleteRecords",
     DeleteRecordsAnswer: "DeletedRecords",
     MetadataRequest: "Metadata",

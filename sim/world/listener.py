@@ -22,6 +22,7 @@ from ottla.broker.wire.api import (
     init_producer_id,
     list_offsets,
     metadata,
+    offset_for_leader_epoch,
     produce,
 )
 from ottla.broker.wire.api.call import Call
@@ -36,6 +37,7 @@ from ottla.broker.wire.requests import (
     InitProducerIdRequest,
     ListOffsetsRequest,
     MetadataRequest,
+    OffsetForLeaderEpochRequest,
     ProduceRequest,
 )
 from ottla.sim.mutants.checks import produce_without
@@ -59,6 +61,7 @@ HANDLERS: dict[type, Handler] = {
     InitProducerIdRequest: init_producer_id.handle,
     CreateTopicsRequest: create_topics.handle,
     DeleteTopicsRequest: delete_topics.handle,
+    OffsetForLeaderEpochRequest: offset_for_leader_epoch.handle,
 }
 """Who answers what simulated clients ask."""
 

@@ -363,5 +363,6 @@ class Observer:
             seq=seen.seq,
             seq_last=seen.seq_last,
             chain=seen.chain,
+            hw=seen.next_off,
             aux=aux,
         )

@@ -16,6 +16,7 @@ from ottla.broker.wire.requests import (
     InitProducerIdRequest,
     ListOffsetsRequest,
     MetadataRequest,
+    OffsetForLeaderEpochRequest,
     ProduceRequest,
 )
 from ottla.sim.world.frames import Frame, size_of
@@ -33,6 +34,7 @@ VERSIONS: dict[type, int] = {
     InitProducerIdRequest: 5,
     CreateTopicsRequest: 7,
     DeleteTopicsRequest: 6,
+    OffsetForLeaderEpochRequest: 4,
 }
 """The version in which simulated clients ask: the newest that is served."""
 

@@ -104,7 +104,13 @@ class World:
         images = self.lives[1].node.topics()[TOPIC].partitions
         self.placement = {each.partition: each.replicas for each in images}
         self.quiet(now=False)
-        self.history.add("phase", code="load")
+        config = self.config
+        self.history.add(
+            "phase",
+            code="load",
+            quorum=min(config.min_insync, config.replicas),
+            aux=config.replica_lag_ms * 1_000,
+        )
 
     def _create_topic(self, within: Micros) -> None:
         """Have the topic made; that the controller may move meanwhile is the node's affair. Raises

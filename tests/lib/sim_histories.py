@@ -33,7 +33,7 @@ _NAMES = ("chain", "state_hash")
 _TEXTS = ("code", *_NAMES)
 _RUN = ("phase", "fault")
 _CLIENTS = ("inv", "send", "ok", "fail", "info", "error", "answer", "check")
-_CONSUMERS = ("fetch", "poll")
+_CONSUMERS = ("fetch", "poll", "learn")
 _RECORDS = ("poll", "final")
 _ENTRIES = ("append", "apply")
 _IN_A_TERM = (
@@ -180,7 +180,7 @@ _NODES = tuple(kind for kind in KINDS if kind not in (*_RUN, *_CLIENTS, *_CONSUM
 
 DEFAULTS: tuple[tuple[str, tuple[str, ...], Default], ...] = (
     _fixed("partition", tuple(kind for kind in KINDS if kind not in _RUN), 0),
-    _fixed("node", (*_NODES, "ok", "answer", "check", "fetch"), 1),
+    _fixed("node", (*_NODES, "ok", "answer", "check", "fetch", "learn"), 1),
     _fixed("inc", _NODES, 1),
     _fixed("term", _IN_A_TERM, 1),
     _fixed("client", _CLIENTS, 1),

@@ -134,6 +134,7 @@ DECIDING = (
     "sim/mutants/conditions.py",
     "sim/mutants/node.py",
     "sim/mutants/partition.py",
+    "sim/mutants/reads.py",
     "sim/mutants/raft.py",
     "sim/mutants/table.py",
     "sim/nemesis/",

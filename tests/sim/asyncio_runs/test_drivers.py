@@ -62,7 +62,7 @@ def test_what_the_controller_decides_is_compared_too():
 
 @pytest.mark.slow
 def test_where_the_controller_was_told_otherwise_it_places_otherwise():
-    tape, config = tape_of(1, CONFIG)
+    tape, config = tape_of(4, CONFIG)
     asked = next(line for line in tape.lines if line.unheard)
     asked.unheard[0] = tuple(asked.replicas[:2])
     with pytest.raises(DriversDifferError, match=f"group {CONTROLLER_GROUP}"):

@@ -11,6 +11,7 @@ from ottla.raft import snapshot
 from ottla.raft.following import hear_leader
 from ottla.raft.raft_log import RaftLog
 from ottla.sim.chance.choices import Drawn
+from ottla.sim.clients.questions import Questions
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending.ending import MS, Ending, NotLive
 from ottla.sim.invariants import statements
@@ -46,6 +47,7 @@ def whole(config, seed):
         world.boot()
         nemesis = Nemesis(world)
         nemesis.start()
+        Questions(world).start()
         ending.clients.start()
         world.kernel.run(world.kernel.now + world.config.load_ms * MS)
         nemesis.stop()

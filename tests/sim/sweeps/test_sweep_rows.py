@@ -108,6 +108,22 @@ def test_a_sweep_says_how_many_answers_nobody_could_judge(monkeypatch):
     assert swept("--seeds", 2).stdout.splitlines()[-2] == counted
 
 
+def test_answers_that_no_rule_could_judge_are_counted_over_all_seeds(monkeypatch):
+    counted = ("3 of sim-I39, 1 of sim-I41", "", "2 of sim-I39")
+    results = [SeedResult(0, "ok", "", "", "", "", 0, 0, 0, 0, 0, 0, each) for each in counted]
+    monkeypatch.setattr(sweep_module, "sweep", lambda *_, **__: iter(results))
+    told = swept("--seeds", 3).stdout.splitlines()
+    assert told[-2] == "answers that could not be judged: 5 of sim-I39, 1 of sim-I41"
+    said = json.loads(swept("--seeds", 3, "--json").stdout.splitlines()[-1])
+    assert said["unclear"] == {"sim-I39": 5, "sim-I41": 1}
+
+
+@pytest.mark.slow
+def test_a_row_tells_how_many_answers_its_run_could_not_judge():
+    results = list(sweep(Plan(7_000, 12), 1))
+    assert any(each.unclear.endswith("of sim-I39") for each in results)
+
+
 def test_what_failed_as_often_stands_by_name_whichever_came_first(monkeypatch):
     rows = ["sim-I36", "sim-I26"]
     results = [

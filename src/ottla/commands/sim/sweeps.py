@@ -86,6 +86,7 @@ class _Seen:
         self.line, self.found = Line(), Counter[str]()
         self.line.doing("running the canary, two mutants that have to be noticed")
         self._broken, self._counted = Counter[str](), Counter[str]()
+        self._unclear = Counter[str]()
         self._seeds, self._done, self._there = seeds, 0, 0
         self._begun: float | None = None
 
@@ -106,6 +107,9 @@ class _Seen:
         self.found[result.verdict] += 1
         self._counted.update(answers=result.answers, unjudged=result.unjudged)
         self._tell(result)
+        for each in result.unclear.split(", ") if result.unclear else ():
+            count, _, name = each.partition(" of ")
+            self._unclear[name] += int(count)
         if result.verdict == "failed":
             self._broken[result.invariant or "the run itself"] += 1
         self._show()
@@ -116,8 +120,8 @@ class _Seen:
             self.line.over(f"  {self._again(result.seed)}")
 
     def end(self) -> None:
-        """Print which invariants failed first, and in how many seeds. If no seed failed, print how
-        rare a failure may be."""
+        """Print how many answers could not be judged, which invariants failed first, and in how
+        many seeds. If no seed failed, print how rare a failure may be."""
         from ottla.sim.sweeps.bounds import bounded
 
         self._last_line()
@@ -125,10 +129,10 @@ class _Seen:
         if counted["answers"]:
             told = f"{counted['answers']:,} answers needed replicas in sync"
             say(f"{told}, {counted['unjudged']:,} of them could not be judged (sim-I43)")
+        if self._unclear:
+            say(f"answers that could not be judged: {_by_name(self._unclear)}")
         if self._broken:
-            most = sorted(self._broken.items(), key=lambda each: (-each[1], each[0]))
-            often = (f"{times} of {name}" for name, times in most)
-            say(f"failed: {', '.join(often)}")
+            say(f"failed: {_by_name(self._broken)}")
         elif self._done:
             say(f"{bounded(self._done)} seeds fail")
 
@@ -180,11 +184,17 @@ class _SeenByPrograms(_Seen):
                 "failed_share_at_most": upper_bound(self.found["failed"], self._done),
                 "invariants": dict(self._broken),
                 **{each: self._counted[each] for each in ("answers", "unjudged")},
+                "unclear": dict(self._unclear),
             }
         )
 
     def _last_line(self) -> None:
         self.line.clear()
+
+
+def _by_name(found: Counter[str]) -> str:
+    most = sorted(found.items(), key=lambda each: (-each[1], each[0]))
+    return ", ".join(f"{times} of {name}" for name, times in most)
 
 
 def _in_short(found: Counter[str]) -> str:

@@ -203,6 +203,7 @@ _ROWS: dict[str, Tell] = {
     "fail": lambda row: f"gives up record {row.op}: {row.code}",
     "info": lambda row: f"gives up record {row.op}, outcome unknown: {row.code}",
     "poll": lambda row: f"reads {row.off}",
+    "learn": lambda row: f"is told by {row.node}: {row.code} is offset {row.off}",
     "close": lambda row: f"connection to {row.node} is gone: {row.code}",
     "check": lambda row: (
         f"Kafka answers {row.code}" if not row.node else f"is told by {row.node}: {row.code}"

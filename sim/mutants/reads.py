@@ -1,0 +1,74 @@
+"""Reads of a partition without one of their safety mechanisms; one override each."""
+
+from __future__ import annotations
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.partition.reads import LATEST_TIMESTAMP, Reads
+from ottla.broker.partition.state import PartitionState
+from ottla.broker.turn.tickets import EpochEndTicket, FetchTicket, ListOffsetsTicket
+from ottla.sim.mutants.mutant import Mutant, Mutants
+
+
+class _OpenReads(Reads):
+    """Shows readers the whole log."""
+
+    def _fetch(self, ticket: FetchTicket) -> ErrorCode:
+        error = super()._fetch(ticket)
+        index = self.state.index
+        if error is ErrorCode.NONE and ticket.offset < index.next_offset:
+            ticket.first_index = index.index_of(ticket.offset)
+            ticket.last_index = index.last_index
+        return error
+
+
+class _NarrowReads(Reads):
+    """Calls out of range what nobody has committed yet."""
+
+    def _fetch(self, ticket: FetchTicket) -> ErrorCode:
+        if ticket.offset > self.state.high_watermark and not self._contradicts(ticket):
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        return super()._fetch(ticket)
+
+
+class _ListsLogEnd(Reads):
+    """Tells who asks for the latest offset where the log ends."""
+
+    def _list_offsets(self, ticket: ListOffsetsTicket) -> None:
+        super()._list_offsets(ticket)
+        if ticket.timestamp == LATEST_TIMESTAMP:
+            ticket.offset = self.state.index.next_offset
+
+
+class _TellsLogEnd(Reads):
+    """Shows what is committed, and tells where the log ends."""
+
+    def _fetch(self, ticket: FetchTicket) -> ErrorCode:
+        error = super()._fetch(ticket)
+        ticket.high_watermark = self.state.index.next_offset
+        return error
+
+
+class _EndlessEpochs(Reads):
+    """Has every epoch end where the log does."""
+
+    def _epoch_end(self, ticket: EpochEndTicket) -> None:
+        super()._epoch_end(ticket)
+        if ticket.end is not None:
+            ticket.end = ticket.end._replace(start_offset=self.state.index.next_offset)
+
+
+_WITHOUT: dict[Mutant, type[Reads]] = {
+    Mutant.READS_UNCOMMITTED: _OpenReads,
+    Mutant.READS_NARROW: _NarrowReads,
+    Mutant.LISTS_LOG_END: _ListsLogEnd,
+    Mutant.TELLS_LOG_END: _TellsLogEnd,
+    Mutant.EPOCHS_ENDLESS: _EndlessEpochs,
+}
+
+
+def reads_without(state: PartitionState, mutants: Mutants) -> Reads:
+    """The reads of a partition that does without these."""
+    for mutant, reads in _WITHOUT.items():
+        if mutant in mutants:
+            return reads(state)
+    return Reads(state)
