@@ -112,8 +112,7 @@ class Observer:
 
     def started(self, life: Life) -> None:
         """A life begins: its views are what its disk still holds."""
-        node = life.node_id
-        kept = {each.group: each for each in life.store.groups()}
+        node, kept = life.node_id, {each.group: each for each in life.store.groups()}
         for (owner, group), view in self.views.items():
             if owner == node:
                 stored = kept.get(group)

@@ -27,6 +27,7 @@ from ottla.broker.wire.requests import (
     FetchRequest,
     InitProducerIdRequest,
     ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
     ProduceRequest,
 )
 from ottla.raft.types import Micros
@@ -44,6 +45,7 @@ _LIMITS: dict[type, Callable[[Any, Micros], Micros]] = {
     ProduceRequest: lambda request, _: max(0, request.timeout),
     FetchRequest: lambda request, election: max(election, request.max_wait),
     ListOffsetsRequest: lambda _, election: election,
+    OffsetForLeaderEpochRequest: lambda _, election: election,
     DeleteRecordsRequest: lambda request, _: max(0, request.timeout),
     CreateTopicsRequest: lambda request, _: max(0, request.timeout),
     DeleteTopicsRequest: lambda request, _: max(0, request.timeout),
