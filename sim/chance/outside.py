@@ -104,6 +104,7 @@ DECIDING = (
     "ottla.sim.settings.ranges",
     "ottla.sim.settings.settings",
     "ottla.sim.settings.spelling",
+    "ottla.sim.settings.situations",
     "ottla.sim.settings.swarm",
     "ottla.sim.settings.told",
     "ottla.sim.world.batch",

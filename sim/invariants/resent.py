@@ -86,19 +86,31 @@ class _Clients:
         for row in reversed(index.rows["send"]):
             self._began[row.client, row.pid, row.epoch] = row.eid
             opened[row.partition, row.pid, row.epoch] = row.seq
+        expired: dict[tuple[int, int], list[Row]] = {}
+        for row in index.rows["expire"]:
+            if row.off is not None:
+                expired.setdefault((row.partition, row.pid), []).append(row)
         self._refused: dict[tuple[int, int, int], int] = {}
         """First row in which a client with a producer id and epoch was refused wrongly."""
         self._gaps: dict[tuple[int, int, int], int] = {}
         """First row in which it was refused at all."""
         self._outdated: dict[tuple[int, int, int], int] = {}
         """First row in which it was refused what the brokers could not remember."""
+        self._unknown: dict[tuple[int, int, int], int] = {}
+        """First row in which it was refused what was stored before the log forgot it."""
         refusals = [row for row in index.rows["error"] if row.code == REFUSED]
         stored = _stored(index) if refusals else {}
         window = Window(index) if refusals else None
+        places = {_record(row): row.off for row in index.producers()} if refusals else {}
         for row in reversed(refusals):
             self._gaps[row.client, row.pid, row.epoch] = row.eid
             if window is not None and window.has_left(row, row.eid):
                 self._outdated[row.client, row.pid, row.epoch] = row.eid
+            elif any(
+                each.off > places.get(_record(row), each.off) and each.eid < row.eid
+                for each in expired.get((row.partition, row.pid), ())
+            ):
+                self._unknown[row.client, row.pid, row.epoch] = row.eid
             elif _opens(row, opened) or _wrong(row, stored):
                 self._refused[row.client, row.pid, row.epoch] = row.eid
         self._given_up: dict[int, list[int]] = {}
@@ -106,12 +118,11 @@ class _Clients:
             self._given_up.setdefault(row.client, []).append(row.eid)
         self._records: dict[tuple[int, int, int], list[Row]] = {}
         """Of the canonical logs, by partition, producer and epoch; as soon as that is asked."""
-        self._forgotten: dict[tuple[int, int], list[int]] = {}
+        self._forgotten = {
+            whose: sorted(row.off for row in rows) for whose, rows in expired.items()
+        }
         """Offsets in front of which the log forgets a producer, in their order, by partition and
         producer id."""
-        expired = (row for row in index.rows["expire"] if row.off is not None)
-        for row in sorted(expired, key=attrgetter("off")):
-            self._forgotten.setdefault((row.partition, row.pid), []).append(row.off)
 
     def cause(self, old: Row, new: Row) -> Cause:
         """Why `new` stands behind `old`, which holds the same."""
@@ -142,6 +153,8 @@ class _Clients:
             return Cause.WINDOW if self._outside(old) else Cause.REFUSAL
         if self._outdated.get(whose, anew) < anew:
             return Cause.WINDOW
+        if self._unknown.get(whose, anew) < anew:
+            return Cause.EXPIRED
         if self._gaps.get(whose, anew) < anew:
             if given.code == DRAINING:
                 return Cause.DRAINED
@@ -173,10 +186,15 @@ def _stored(index: Index) -> dict[tuple[int, int, int, int], int]:
     appended = first_appended(index)
     stored: dict[tuple[int, int, int, int], int] = {}
     for row in index.producers():
-        which = row.partition, row.pid, row.epoch, row.seq
+        which = _record(row)
         eid = appended.get((row.partition, row.chain), -1)
         stored[which] = min(eid, stored.get(which, eid))
     return stored
+
+
+def _record(row: Row) -> tuple[int, int, int, int]:
+    """What a record is known by."""
+    return row.partition, row.pid, row.epoch, row.seq
 
 
 def _opens(error: Row, opened: dict[tuple[int, int, int], int]) -> bool:

@@ -2,7 +2,8 @@
 
 Once in a period it draws: nothing, or a program. A run's configuration may name those that it draws
 from; otherwise it draws from all there are, of which the seed leaves out some, and leaves it at
-that (swarm testing: a fault that is always there hides what only shows without it). Nothing is the
+that (swarm testing: a fault that is always there hides what only shows without it). Or it draws a
+few, `fault_kinds`, from which every draw is: they come again and again, and overlap. Nothing is the
 plain choice, so striking a choice off a tape strikes one fault out of the run.
 
 A program that needs more nodes than a run has takes no part in it, be it named: a seed that draws
@@ -33,11 +34,23 @@ class Nemesis:
         self._world = world
         self._hand = FaultContext(world, world.choices.stream("nemesis"))
         self._period = world.config.fault_every_ms * MS
-        told = programs_told(self._world.config)
-        self._drawn_from = told or PROGRAMS
+        named = programs_told(self._world.config)
+        told = bool(named)
+        self._drawn_from: Sequence[Program] = named or PROGRAMS
         nodes = self._world.config.nodes
-        possible = [each.name for each in self._drawn_from if nodes >= each.nodes]
-        self.programs = frozenset(possible if told else self._taking_part(possible))
+        possible = [each for each in self._drawn_from if nodes >= each.nodes]
+        kinds = self._world.config.fault_kinds
+        if kinds and not told:
+            possible = self._some(kinds, possible)
+            self._drawn_from = possible
+            told = True
+        names = [each.name for each in possible]
+        self.programs = frozenset(names if told else self._taking_part(names))
+
+    def _some(self, kinds: int, possible: Sequence[Program]) -> list[Program]:
+        """So many of them; the seed draws from nothing else, so each comes again and again."""
+        stream, left = self._world.choices.stream("swarm faults"), list(possible)
+        return [left.pop(stream.below(len(left))) for _ in range(min(kinds, len(left)))]
 
     def _taking_part(self, possible: Sequence[str]) -> Iterator[str]:
         stream = self._world.choices.stream("swarm faults")

@@ -44,6 +44,7 @@ RANGES = {
     "heartbeat_ms": (1, MAX_SPAN),
     "election_timeout_ms": (1, MAX_SPAN),
     "min_insync": (1, MAX_NODES),
+    "fault_kinds": (0, MAX_SPAN),
     "max_append_bytes": (1, MAX_SPAN),
     "max_append_entries": (1, MAX_SPAN),
     "max_inflight_bytes": (1, MAX_SPAN),

@@ -165,6 +165,9 @@ class RunConfig:
     delays: str = "alike"
     """*own*: each way of each link draws a mean and a shape of its own (`sim/world/network.py`)."""
 
+    fault_kinds: int = 0
+    """How many programs of the nemesis take part, where none is named; 0 for about half."""
+
     said: frozenset[str] = field(default=frozenset(), compare=False)
     """No setting: the names of those that a person set, be it to the default. The swarm leaves them
     alone; what it returns has none."""

@@ -16,6 +16,7 @@ from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Choices
 from ottla.sim.settings.ranges import AROUND_BYTES, FATES, LEAST_RECORD_BYTES, MAX_SPAN, MILLION
 from ottla.sim.settings.settings import SETTINGS, RunConfig
+from ottla.sim.settings.situations import SITUATIONS
 
 _ELECTIONS = (500, 500, 200, 1000)
 TABLE: Mapping[str, Sequence[int | str | bool]] = {
@@ -82,6 +83,8 @@ _CLIENT_SPANS = ("client_rtt_us", "client_jitter_us", "turn_us")
 _SPANS = ("rtt_us", "jitter_us", "sync_us", "sync_jitter_us")
 SWARM = "swarm"
 """The stream from which settings are drawn."""
+SITUATION = "situation"
+"""The stream from which a situation is drawn, and what it leaves open."""
 _PLAIN = RunConfig()
 
 
@@ -95,6 +98,7 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
             value = stream.pick(TABLE[name])
             if free(base, name):
                 drawn[name] = value
+    _meet(choices, base, drawn)
     _fit_length(base, drawn)
     _fit_groups(base, drawn)
     _fit(base, drawn)
@@ -104,6 +108,17 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
     # Not a new frozenset: one that is made during a run does not list its members (`outside.py`),
     # and a configuration is copied and told long after it.
     return replace(base.with_(**drawn), said=_PLAIN.said)
+
+
+def _meet(choices: Choices, base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """In half of the seeds a situation, unless one of its settings was told."""
+    stream = choices.stream(SITUATION)
+    number = stream.below(2 * len(SITUATIONS))
+    names = [*SITUATIONS]
+    if number and number <= len(names):
+        situation = SITUATIONS[names[number - 1]]
+        if all(free(base, name) for name in situation):
+            drawn.update({name: stream.pick(values) for name, values in situation.items()})
 
 
 def free(base: RunConfig, name: str) -> bool:

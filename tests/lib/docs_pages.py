@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from ottla.raft.progress import PROGRESS
 from ottla.raft.roles import TRANSITIONS
 from ottla.sim.settings.ranges import MAX_SPAN, RANGES, WORDS
 from ottla.sim.settings.settings import SETTINGS, RunConfig
+from ottla.sim.settings.situations import SITUATIONS
 from ottla.sim.settings.swarm import TABLE
 from pages_raft import progress_diagram, role_diagram
 
@@ -55,6 +56,16 @@ million. Settings that cannot work are refused in one line.
 
 | setting | plain | possible | drawn from | meaning |
 |---|---|---|---|---|
+"""
+_SITUATIONS_HEAD = """
+## Situations
+
+Settings that are drawn one by one seldom meet. So half of the seeds take a situation: settings that
+go together. A situation is left out where one of its settings was told
+(`sim/settings/situations.py`).
+
+| situation | its settings |
+|---|---|
 """
 _OF_THE_CLUSTER = {"min_insync": "min_insync_replicas"}
 """Settings that a cluster has under another name; the others that say nothing have its words."""
@@ -143,7 +154,17 @@ def simulated_page() -> str:
         f"| {said[name]} |"
         for name in SETTINGS
     ]
-    return _SIMULATED_HEAD + _lines(rows)
+    situations = _lines([_situation(each) for each in SITUATIONS])
+    return _SIMULATED_HEAD + _lines(rows) + _SITUATIONS_HEAD + situations
+
+
+def _situation(name: str) -> str:
+    told = (f"`{each}`: {_any_of(values)}" for each, values in SITUATIONS[name].items())
+    return f"| {name} | {', '.join(told)} |"
+
+
+def _any_of(values: Sequence[int | str | bool]) -> str:
+    return " or ".join(_written(each) for each in values)
 
 
 def meanings() -> dict[str, str]:

@@ -124,9 +124,10 @@ class Recorder:
 
     def finish(self, nodes: Collection[NodeId]) -> TurnTape:
         """The run is over: note what every replica on these nodes came to. Leave out those that are
-        dead: a crash takes from a disk what no call has told anybody."""
+        dead: a crash takes from a disk what no call has told anybody. And those whose topic was
+        deleted: the node, not the replica, has the store drop them."""
         for (node, group), (replica, store) in sorted(self._last.items()):
-            if node in nodes:
+            if node in nodes and any(each.group == group for each in store.groups()):
                 self.tape.ends[node, group] = end_of(replica, list(store.scan(group)))
         return self.tape
 

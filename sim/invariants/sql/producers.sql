@@ -97,10 +97,11 @@ FROM (
     AND anew.epoch = d.epoch
   JOIN (
     SELECT e.run_id, e.client, e.pid, e.epoch,
-      MIN(CASE WHEN late.eid IS NOT NULL THEN e.eid END) AS outdated,
-      MIN(CASE WHEN late.eid IS NULL AND ((e.seq = 0 AND COALESCE(opened.seq, 0) = 0)
+      MIN(CASE WHEN late.eid IS NOT NULL OR gone.eid IS NOT NULL THEN e.eid END) AS outdated,
+      MIN(CASE WHEN late.eid IS NULL AND gone.eid IS NULL AND ((e.seq = 0 AND COALESCE(opened.seq, 0) = 0)
         OR (held.eid IS NOT NULL AND COALESCE(began.eid, -1) < e.eid)) THEN e.eid END) AS wrongly,
-      MIN(CASE WHEN late.eid IS NULL AND draining.client IS NULL THEN e.eid END) AS gap
+      MIN(CASE WHEN late.eid IS NULL AND gone.eid IS NULL AND draining.client IS NULL
+        THEN e.eid END) AS gap
     FROM (
       SELECT run_id, partition, client, pid, epoch, seq, eid, seq AS near
       FROM ev WHERE kind = 'error' AND code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
@@ -122,6 +123,11 @@ FROM (
     ) draining ON draining.run_id = e.run_id AND draining.client = e.client
     LEFT JOIN outdated late ON late.run_id = e.run_id AND late.partition = e.partition
       AND late.pid = e.pid AND late.epoch = e.epoch AND late.seq = e.seq AND late.eid < e.eid
+    LEFT JOIN canon itself ON itself.run_id = e.run_id AND itself.partition = e.partition
+      AND itself.pid = e.pid AND itself.epoch = e.epoch AND itself.seq = e.seq
+    LEFT JOIN ev gone ON gone.run_id = e.run_id AND gone.kind = 'expire'
+      AND gone.partition = e.partition AND gone.pid = e.pid AND gone.off > itself.off
+      AND gone.eid < e.eid
     LEFT JOIN (
       SELECT s.run_id, s.partition, s.pid, s.epoch, s.seq
       FROM ev s

@@ -148,6 +148,7 @@ DECIDING = (
     "sim/settings/ranges.py",
     "sim/settings/settings.py",
     "sim/settings/spelling.py",
+    "sim/settings/situations.py",
     "sim/settings/swarm.py",
     "sim/world/tcp.py",
     "sim/settings/told.py",

@@ -13,15 +13,15 @@ import pytest
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.images import LeaderImage
 from ottla.sim.chance.choices import Drawn
-from ottla.sim.clients.topic_requests import TopicRequests
 from ottla.sim.ending.probes import Probes
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.settings.swarm import TABLE, draw
+from ottla.sim.settings.swarm import draw
 from ottla.sim.sweeps.kills import settings_of
 from sim_begun import MS, begun, cut_off
+from sim_draws import draw_as_before
 
 SHORT = RunConfig(load_ms=1_000, records=12)
 
@@ -112,25 +112,10 @@ def test_a_leader_that_was_not_healed_and_answers_nothing_is_not_excused(mutant,
     assert [each.invariant for each in outcome.anomalies] == ["sim-I31"]
 
 
-DRAWN_SINCE = {
-    "max_producers",
-    "producer_expiry_ms",
-    "max_append_bytes",
-    "max_append_entries",
-    "max_inflight_bytes",
-    "snapshot_chunk_bytes",
-    "catalog_entries",
-    "load_ms",
-}
-DRAWN_ONCE = {"replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1), "min_insync": (1, 1, 2)}
-
-
 @pytest.fixture
 def drawn_as_found(monkeypatch):
     """The swarm draws what it drew when these seeds were found, and nobody asks for topics."""
-    monkeypatch.setattr(TopicRequests, "start", lambda _: None)
-    known = {name: each for name, each in TABLE.items() if name not in DRAWN_SINCE}
-    monkeypatch.setattr("ottla.sim.settings.swarm.TABLE", known | DRAWN_ONCE)
+    draw_as_before(monkeypatch)
 
 
 @pytest.fixture

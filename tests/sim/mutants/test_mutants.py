@@ -21,7 +21,7 @@ from ottla.sim.sweeps.kills import kills, settings_of
 from ottla.sim.world.world import World
 
 ROOT = Path(__file__).resolve().parents[3]
-FIRST = {"M35": 2}
+FIRST = {"M35": 3}
 """From which seed on: before it, another invariant notices."""
 
 

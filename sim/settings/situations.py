@@ -1,0 +1,116 @@
+"""Situations: settings that go together, of which half of the seeds take one.
+
+Settings that are drawn one by one seldom meet: that clients believe the last they hear, that they
+ask often, and that two leaders stand beside each other came together in one of thousands of seeds.
+A situation is what a person would set who wants to see one kind of trouble: the programs of the
+nemesis that lead there, often, and clients and limits to which it matters. It names no mutant, and
+it leaves everything else to the draw.
+
+Where a setting was told, no situation that has it is taken: it would be half of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+Setting = int | str | bool
+Situation = Mapping[str, Sequence[Setting]]
+"""What each of its settings is drawn from."""
+
+_OFTEN = (250, 500, 1_000)
+
+SITUATIONS: Mapping[str, Situation] = {
+    "answers lost": {
+        "faults": ("lose-answer reset-clients kill freeze cut-clients transfer",),
+        "fault_every_ms": _OFTEN,
+        "leader_queue_bytes": (300, 2_000, 32 << 20),
+    },
+    "elections": {
+        "faults": ("die-voted win-and-go rivals kill power blackout halves isolate",),
+        "fault_every_ms": _OFTEN,
+        "batch_records": (1, 4),
+    },
+    "rivals": {"faults": ("rivals die-voted power",), "fault_every_ms": (500, 1_000)},
+    "logs that part": {
+        "faults": ("figure-8 late-leader late-sync two-leaders die-appended transfer",),
+        "fault_every_ms": (500, 1_000, 2_000),
+        "batch_records": (1,),
+    },
+    "deposed leaders": {
+        "nodes": (3,),
+        "replicas": (3,),
+        "faults": ("two-leaders", "two-leaders late-leader", "halves two-leaders transfer"),
+        "fault_every_ms": (1_000, 2_000),
+        "arrivals": ("even",),
+        "leader_epochs": (False, True),
+        "metadata_max_age_ms": (100,),
+    },
+    "clients that give up": {
+        "faults": ("stray-request freeze", "stray-request late-requests freeze kill transfer"),
+        "fault_every_ms": _OFTEN,
+        "delivery_timeout_ms": (1_000,),
+        "request_timeout_ms": (400,),
+    },
+    "pipelines": {
+        "client_rtt_us": (50_000,),
+        "batch_records": (1,),
+        "in_flight": (5,),
+        "reset_ppm": (20_000, 0),
+        "faults": ("transfer", "transfer lose-answer kill"),
+        "fault_every_ms": (500, 2_000),
+    },
+    "snapshots": {
+        "faults": ("delete-records overtaken power isolate kill",),
+        "fault_every_ms": _OFTEN,
+        "snapshot_chunk_bytes": (64, 256 << 10),
+        "max_append_entries": (2, 500),
+    },
+    "bad disks": {
+        "nodes": (3, 5),
+        "replicas": (3,),
+        "faults": ("torn-write kill power", "bit-rot lost-disk disk-error kill transfer"),
+        "fault_every_ms": _OFTEN,
+    },
+    "slow disks": {
+        "nodes": (3, 5),
+        "replicas": (3,),
+        "sync_us": (5_000, 30_000),
+        "faults": ("late-sync", "stall stuck-disk late-sync power transfer"),
+        "fault_every_ms": (500, 1_000, 2_000),
+    },
+    "few in sync": {
+        "nodes": (3,),
+        "replicas": (3,),
+        "min_insync": (2, 3),
+        "replica_lag_ms": (1_000,),
+        "faults": ("freeze isolate slow-node kill deaf", "kill transfer one-link"),
+        "fault_every_ms": _OFTEN,
+    },
+    "forgotten producers": {
+        "producer_expiry_ms": (300, 86_400_000),
+        "max_producers": (2,),
+        "producers": (3,),
+        "faults": ("drift jump-clock freeze slow-node transfer kill",),
+        "fault_every_ms": _OFTEN,
+    },
+    "a leader left out": {
+        "nodes": (3,),
+        "replicas": (3,),
+        "leader_left_out": (True,),
+        "delivery_timeout_ms": (60_000,),
+        "faults": ("stuck-disk", "deaf", "freeze"),
+        "fault_every_ms": (1_000, 5_000),
+    },
+    "sequences that wrap": {
+        # With more in flight an unknown producer's second batch may be taken for its first (0012).
+        "profile": ("reference",),
+        "first_sequence": (2_147_483_640, 2_147_483_647),
+        "in_flight": (1,),
+        "max_producers": (1_000,),
+        "producer_expiry_ms": (86_400_000,),
+    },
+    "two programs": {"fault_kinds": (2,), "fault_every_ms": _OFTEN},
+    "four programs": {"fault_kinds": (4,), "fault_every_ms": _OFTEN},
+    "eight programs": {"fault_kinds": (8,), "fault_every_ms": _OFTEN},
+}
+"""By name."""
