@@ -4,6 +4,7 @@
 |---|---|
 | `runs` | one run: `run`, `replay`, `show`, `diff`, `shrink` |
 | `explaining` | one run, explained: `explain` |
+| `exporting` | one run, for other checkers: `export` |
 | `playing` | a scenario of your own, played: `play` |
 | `asking_why` | when a failure became inevitable: `why` |
 | `covering` | what many runs reached: `cover` |
@@ -29,6 +30,7 @@ from ottla.commands.sim import (
     covering,
     experiments,
     explaining,
+    exporting,
     playing,
     runs,
     sweeps,
@@ -52,6 +54,7 @@ app.command()(sweeps.sweep)
 app.command()(runs.shrink)
 app.command()(explaining.explain)
 app.command()(playing.play)
+app.command()(exporting.export)
 app.command()(asking_why.why)
 app.command()(covering.cover)
 app.command()(comparing.meta)
