@@ -50,7 +50,7 @@ from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.settings.swarm import SWARM, draw
+from ottla.sim.settings.swarm import SITUATION, SWARM, draw
 from ottla.sim.world.request_watch import note_unanswered
 from ottla.sim.world.world import World
 
@@ -122,7 +122,8 @@ def run_choices(
         settings = config or RunConfig()
         if swarm:
             settings = draw(choices, settings)
-            choices.forget(SWARM)  # what was drawn are the settings now, and nobody draws it again
+            for stream in (SWARM, SITUATION):
+                choices.forget(stream)  # what was drawn are the settings now; nobody draws it again
         return _run(choices, settings, watching)
 
 

@@ -7,9 +7,9 @@ the runs that the simulator makes of the same seeds.
 import pytest
 
 from ottla.sim.chance.choices import Drawn
-from ottla.sim.run import run_choices
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.studies.pipeline import in_batches
+from ottla.sim.whole import run_whole
 from studies_tiny import TINY, contents, study
 
 
@@ -30,7 +30,7 @@ def test_every_run_has_one_row(tiny):
 
 
 def test_a_run_is_the_run_that_the_simulator_makes_of_its_seed(tiny):
-    plain = run_choices(Drawn(1), RunConfig(load_ms=1000, records=12, acks=-1), swarm=False)
+    plain, _ = run_whole(Drawn(1), RunConfig(load_ms=1000, records=12, acks=-1))
     (row,) = (row for row in contents(tiny, "runs") if row["run_id"] == 3)
     assert row["digest"] == int.from_bytes(bytes.fromhex(plain.digest), "big", signed=True)
     assert row["events"] == len(plain.rows)
