@@ -19,6 +19,7 @@ from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index
 
 BEFORE, AFTER = "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+ID = "sim-I43"
 _SHOWN = "FETCH"
 _Batch: TypeAlias = tuple[int, int, int, int, int]
 """Partition, producer id, epoch, first and last sequence."""
@@ -32,7 +33,10 @@ def in_sync(index: Index) -> Iterator[Anomaly]:
         *_not_appended(index),
         *_uncommitted(index),
     ):
-        yield Anomaly("sim-I43", row.eid, text)
+        yield Anomaly(ID, row.eid, text)
+    unjudged = counted(index.rows["insync"]).unjudged
+    if unjudged:
+        index.unjudged[ID, "answer that needs replicas in sync"] += unjudged
 
 
 class Counted(NamedTuple):

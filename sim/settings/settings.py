@@ -24,6 +24,7 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.mutants.mutant import Mutant
 from ottla.sim.settings.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
 from ottla.sim.settings.ranges import AROUND_BYTES, FATES, MILLION, check_range
+from ottla.sim.settings.spans import check_elections, check_syncs
 from ottla.sim.settings.spelling import as_written
 
 MUTANT_IDS = tuple(each.value for each in Mutant)
@@ -189,7 +190,7 @@ class RunConfig:
         self.cluster_config()
         self._check_sequences()
         if self.flush != FlushPolicy.OFF.value:
-            self._check_syncs()
+            check_syncs(self.sync_us, self.sync_jitter_us, self.sync_stall_ms)
         fates = sum(getattr(self, name) for name in FATES)
         if fates > MILLION:
             raise ConfigError(
@@ -199,21 +200,6 @@ class RunConfig:
         for each in self.mutants.split():
             if each not in MUTANT_IDS:
                 raise ConfigError(f"mutants: there is no {each}; one of {' '.join(MUTANT_IDS)}")
-
-    def _check_syncs(self) -> None:
-        stall_us = 1_000 * self.sync_stall_ms
-        if self.sync_us > stall_us:
-            raise ConfigError(
-                f"sync_us is {self.sync_us}, longer than sync_stall_ms ({self.sync_stall_ms}): "
-                "every leader would resign at every sync"
-            )
-        # Exponential with this mean: one in twenty is longer than three times that.
-        if self.sync_us + 3 * self.sync_jitter_us > stall_us:
-            raise ConfigError(
-                f"sync_jitter_us is {self.sync_jitter_us}: with sync_us ({self.sync_us}) too many "
-                f"syncs take longer than sync_stall_ms ({self.sync_stall_ms}), and leaders resign "
-                "at those; a third of it is possible"
-            )
 
     @property
     def name(self) -> str:
@@ -322,25 +308,8 @@ class RunConfig:
         return not trip_us or trip_us < min(timeout_us, 2 * (timeout_us - self.syncing_us))
 
     def check_elections(self) -> None:
-        """Whether a leader could be elected and stay. One is deposed that has not heard of a
-        majority for an election timeout, and one is only elected if both ends have synced the vote
-        before a candidate has waited for the longest of its timeouts, which is twice that. Raises
-        `ConfigError`."""
-        trip_us, group = self.farthest
-        timeout_us = 1_000 * self.election_timeout_ms
-        voting_us = trip_us + 2 * self.syncing_us
-        told = f"election_timeout_ms is {self.election_timeout_ms}, but"
-        named = f"nodes {', '.join(map(str, group))}"
-        if trip_us >= timeout_us:
-            raise ConfigError(
-                f"{told} the nearest majority of {named} is {trip_us // 1_000} ms apart, there and "
-                "back: no leader could stay"
-            )
-        if trip_us and voting_us >= 2 * timeout_us:
-            raise ConfigError(
-                f"{told} a vote among {named} takes {voting_us // 1_000} ms, with a sync at both "
-                "ends: nobody could be elected"
-            )
+        """Whether a leader could be elected and stay. Raises `ConfigError`."""
+        check_elections(self.election_timeout_ms, self.syncing_us, *self.farthest)
 
     @property
     def bound_ms(self) -> int:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ottla.sim.ending.breaking import itself_broke
-from ottla.sim.invariants.in_sync import counted
 from ottla.sim.machine.processes import as_they_end, go_on, processes
 from ottla.sim.run import Outcome, Verdict, run
 from ottla.sim.settings.settings_file import from_toml
@@ -46,12 +45,11 @@ def result_of(seed: int, outcome: Outcome) -> SeedResult:
         len(outcome.rows),
         len(outcome.tape),
         outcome.simulated,
-        *counted(outcome.rows),
-        _unclear(outcome.unjudged),
+        _by_invariant(outcome.unjudged),
     )
 
 
-def _unclear(unjudged: Mapping[str, int]) -> str:
+def _by_invariant(unjudged: Mapping[str, int]) -> str:
     counted = Counter[str]()
     for what, count in unjudged.items():
         counted[what.split()[0]] += count

@@ -50,12 +50,8 @@ class SeedResult(NamedTuple):
     rows: int
     choices: int
     simulated_us: int
-    answers: int = 0
-    """Answers that need replicas in sync (sim-I43)."""
-    unjudged: int = 0
-    """Those of them that no checker could judge."""
-    unclear: str = ""
-    """How many answers could not be judged, by other invariants: `3 of sim-I39, 1 of sim-I41`."""
+    unjudged: str = ""
+    """How many answers could not be judged, by invariant: `3 of sim-I39, 1 of sim-I41`."""
 
 
 @dataclass(frozen=True, slots=True)

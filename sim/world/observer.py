@@ -18,9 +18,9 @@ from ottla.broker.turn.tickets import ProduceTicket
 from ottla.broker.turn.watcher import Watcher
 from ottla.idempotency.decisions import Decision
 from ottla.idempotency.snapshot import digest_of
-from ottla.log.record_batch import SEQUENCE_MASK, identity
+from ottla.log.record_batch import identity
 from ottla.log.store import StoredGroup
-from ottla.log.types import BatchIdentity, RecordBatch
+from ottla.log.types import BatchIdentity
 from ottla.raft.messages import RequestVote, VoteReply
 from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
@@ -28,9 +28,10 @@ from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
 from ottla.sim.history.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.world.client_host import NOBODYS, whose
+from ottla.sim.world.final_logs import add_final_logs
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.in_sync_model import in_sync_model
-from ottla.sim.world.log_view import NOBODY, NOTHING, LogView, Seen
+from ottla.sim.world.log_view import NOTHING, LogView, Seen
 from ottla.sim.world.log_watch import LogWatch
 from ottla.sim.world.metadata_watch import MetadataWatch
 from ottla.sim.world.reference_model import MODELLED, Opinion, Replay
@@ -39,7 +40,6 @@ from ottla.sim.world.witness import opinion_of
 if TYPE_CHECKING:
     from ottla.sim.history.history import History
     from ottla.sim.settings.settings import RunConfig
-    from ottla.sim.world.decoder import Decoder
     from ottla.sim.world.life import Life
     from ottla.sim.world.world import World
 
@@ -317,32 +317,7 @@ class Observer:
         """What stands in every log at the end, record by record, and what nodes say of it."""
         for life in world.lives.values():
             self.metadata.add_final(life, world.placement)
-        for node, group in sorted(self.views):
-            if self.partitions[group] >= 0 and node in world.lives:
-                for entry in world.lives[node].store.scan(group):
-                    self._final_entry(node, group, entry, world.decoder)
-
-    def _final_entry(self, node: NodeId, group: GroupId, entry: Entry, decoder: Decoder) -> None:
-        """As the store gives it back, but for the chain: that is of what was written."""
-        batch, view = entry.payload, self.views[node, group]
-        if not isinstance(batch, RecordBatch):
-            return
-        seen, who = view.at(entry.index), identity(batch)
-        pid, epoch, first, _ = NOBODY if who is None else who
-        for place, value in enumerate(decoder.values(batch)):
-            self.history.add(
-                "final",
-                node=node,
-                partition=self.partitions[group],
-                term=entry.term,
-                off=batch.base_offset + place,
-                pid=pid,
-                epoch=epoch,
-                seq=None if first is None else (first + place) & SEQUENCE_MASK,
-                value=value,
-                chain=seen.chain,
-                aux=int(entry.index <= view.commit),
-            )
+        add_final_logs(world, self.views, self.partitions)
 
     def entry_row(
         self, kind: str, life: Life, group: GroupId, index: LogIndex, aux: int | None

@@ -85,8 +85,7 @@ class _Seen:
         self._shared = shared
         self.line, self.found = Line(), Counter[str]()
         self.line.doing("running the canary, two mutants that have to be noticed")
-        self._broken, self._counted = Counter[str](), Counter[str]()
-        self._unclear = Counter[str]()
+        self._broken, self._unjudged = Counter[str](), Counter[str]()
         self._seeds, self._done, self._there = seeds, 0, 0
         self._begun: float | None = None
 
@@ -105,11 +104,10 @@ class _Seen:
         """One more result."""
         self._done += 1
         self.found[result.verdict] += 1
-        self._counted.update(answers=result.answers, unjudged=result.unjudged)
         self._tell(result)
-        for each in result.unclear.split(", ") if result.unclear else ():
+        for each in result.unjudged.split(", ") if result.unjudged else ():
             count, _, name = each.partition(" of ")
-            self._unclear[name] += int(count)
+            self._unjudged[name] += int(count)
         if result.verdict == "failed":
             self._broken[result.invariant or "the run itself"] += 1
         self._show()
@@ -125,12 +123,8 @@ class _Seen:
         from ottla.sim.sweeps.bounds import bounded
 
         self._last_line()
-        counted = self._counted
-        if counted["answers"]:
-            told = f"{counted['answers']:,} answers needed replicas in sync"
-            say(f"{told}, {counted['unjudged']:,} of them could not be judged (sim-I43)")
-        if self._unclear:
-            say(f"answers that could not be judged: {_by_name(self._unclear)}")
+        if self._unjudged:
+            say(f"answers that could not be judged: {_by_name(self._unjudged)}")
         if self._broken:
             say(f"failed: {_by_name(self._broken)}")
         elif self._done:
@@ -183,8 +177,7 @@ class _SeenByPrograms(_Seen):
                 **counts,
                 "failed_share_at_most": upper_bound(self.found["failed"], self._done),
                 "invariants": dict(self._broken),
-                **{each: self._counted[each] for each in ("answers", "unjudged")},
-                "unclear": dict(self._unclear),
+                "unjudged": dict(self._unjudged),
             }
         )
 
