@@ -14,7 +14,8 @@ from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import Recorder
 from ottla.sim.run import undisturbed
 from ottla.sim.scenarios.files import files
-from ottla.sim.scenarios.own import SUFFIX, acts_of, run_line, said_of
+from ottla.sim.scenarios.lines import acts_of, run_line
+from ottla.sim.scenarios.own import SUFFIX, said_of
 from ottla.sim.scenarios.script import Script
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import BrokerBug, World

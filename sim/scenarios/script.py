@@ -53,6 +53,7 @@ twice |
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
@@ -70,6 +71,7 @@ from ottla.sim.invariants.judge import Verdict, attach, judge, judged_at_the_end
 from ottla.sim.invariants.weaker import weaker
 from ottla.sim.scenarios.asking import PATIENCE, Asking
 from ottla.sim.scenarios.faults import Faults, span_of
+from ottla.sim.scenarios.lines import commands_in, run_line
 from ottla.sim.scenarios.models import Models
 from ottla.sim.scenarios.script_clients import Person, Sender
 from ottla.sim.scenarios.stage import Stage, commands_of
@@ -132,13 +134,19 @@ class Script:
         return self._stage.script_clients
 
     def play(self, text: str) -> str:
-        """Run every command of a transcript; the transcript with what it says now."""
-        for line in text.splitlines():
-            if line.startswith(">"):
+        """Run every command of a transcript; the transcript with what it says now. Raises
+        `ScenarioError`."""
+        at = {line.number: line for line in commands_in(text)}
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.startswith("  "):
                 self.out.append(line)
-                self.command(line[1:])
-            elif not line.startswith("  "):
-                self.out.append(line)
+            if number in at:
+                run_line(partial(self.command, at[number].text), at[number])
+        return self.transcript
+
+    @property
+    def transcript(self) -> str:
+        """What was played, and what happened."""
         return "\n".join(self.out) + "\n"
 
     def command(self, line: str) -> None:

@@ -67,11 +67,11 @@ def patch(tmp_path):
 def test_a_patched_copy_is_run_and_every_command_that_is_printed_names_it(patch):
     ran = ottla("sweep", "--seeds", 2, "--jobs", 2, "--patch", patch)
     assert ran.returncode == 1, ran.stderr
-    assert "failed: 2 of sim-I15" in ran.stdout
+    assert "2 of 2 seeds, 2 failed" in ran.stdout
     assert f"  ottla sim run --seed 1 --patch {patch}\n" in ran.stdout
     again = ottla(f"--patch={patch}", "run", "--seed", 1)
     assert again.returncode == 1
-    assert "failed: sim-I15" in again.stdout
+    assert "\nfailed: sim-I" in again.stdout
     assert "\nok: " in ottla("run", "--seed", 1).stdout
 
 

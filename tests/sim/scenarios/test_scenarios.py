@@ -22,6 +22,7 @@ from ottla.broker.node.readiness import CatchingUp
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.run import undisturbed
 from ottla.sim.scenarios.files import files, opening_of
+from ottla.sim.scenarios.lines import ScenarioError
 from ottla.sim.scenarios.script import Script
 from ottla.sim.world.kernel import Kernel
 from pages_scenarios import scenarios_markdown
@@ -213,5 +214,5 @@ def test_without_its_mend_a_bug_looks_as_its_scenario_tells(id_, undo, unexpecte
 
 
 def test_a_word_that_is_no_command_is_told():
-    with pytest.raises(ValueError, match="no such command: nonsense"):
+    with pytest.raises(ScenarioError, match="line 1: > nonsense 1: no such command: nonsense"):
         Script().play("> nonsense 1\n")

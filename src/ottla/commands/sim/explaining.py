@@ -128,7 +128,7 @@ def _whole(
 def _scenario(path: Path, act: int, mutant: str) -> Recording:
     from ottla.sim.recording.scenario import NoSuchActError, record_scenario
     from ottla.sim.scenarios.files import FOLDER
-    from ottla.sim.scenarios.own import ScenarioError
+    from ottla.sim.scenarios.lines import ScenarioError
     from ottla.sim.settings.settings import MUTANT_IDS
 
     if mutant:

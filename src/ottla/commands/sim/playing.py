@@ -31,7 +31,7 @@ def play(
     Ends with status 1 if its lines `judge` and `mutant` find what they do not name, or if the file
     says that something else happens. With --write, the file says what happens now.
     """
-    from ottla.sim.scenarios.own import ScenarioError
+    from ottla.sim.scenarios.lines import ScenarioError
     from ottla.sim.scenarios.own import play as play_text
 
     if write:

@@ -1,0 +1,62 @@
+"""The commands of a scenario, line by line: a mistake in one is told by its line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+_MISTAKES = (LookupError, ValueError, TypeError, AttributeError, AssertionError)
+"""What commands raise whose words have no meaning: they are written for people who know them."""
+
+
+class ScenarioError(Exception):
+    """A scenario is none; the text is one line that says where and why."""
+
+
+class Line(NamedTuple):
+    """A command, and where it stands."""
+
+    number: int
+    """From 1."""
+    text: str
+
+    @property
+    def words(self) -> list[str]:
+        """What it says."""
+        return self.text.split()
+
+
+def commands_in(text: str) -> Iterator[Line]:
+    """Every command of a scenario."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(">") and line[1:].split():
+            yield Line(number, line[1:].strip())
+
+
+def acts_of(text: str) -> Sequence[list[Line]]:
+    """The commands of each act; what is played again without a mechanism is not among them. Raises
+    `ScenarioError`."""
+    acts: list[list[Line]] = []
+    for line in commands_in(text):
+        if line.words[0] == "nodes":
+            acts.append([])
+        elif not acts:
+            raise ScenarioError(f"line {line.number}: no nodes yet; the first command is > nodes 3")
+        if line.words[0] != "mutant":
+            acts[-1].append(line)
+    if not acts:
+        raise ScenarioError("has no command; one is a line such as > nodes 3")
+    return acts
+
+
+def run_line(run: Callable[[], None], line: Line) -> None:
+    """Run one command. Raises `ScenarioError`, and `BrokerBug`."""
+    try:
+        run()
+    except _MISTAKES as error:
+        told = str(error) or type(error).__name__
+        if isinstance(error, TypeError):  # Python's words are about a function of ours
+            told = "too few words, or too many"
+        raise ScenarioError(
+            f"line {line.number}: > {line.text}: {told}; sim/scenarios/script.py lists the commands"
+        ) from error
