@@ -211,7 +211,7 @@ def test_what_nobody_foresaw_is_no_finding():
         *((["--topic", "t", "--for", each], f"--for {each}: write") for each in ("nan", "inf")),
         (["--topic", "t", "--for", "-1"], "'--for': -1.0 is not in the range x>=1"),
         (["--topic", "t", "--checkpoint", Path(__file__).parent], "holds no audit; name another"),
-        (["--topic", "t", "--master", "sc://h:1"], "sc://h:1: an audit keeps its ledger beside"),
+        (["--topic", "t", "--master", "sc://h:1"], "sc://h:1: an audit needs Spark's driver"),
         (["--topic", "t", "--checkpoint", __file__], f"--checkpoint {__file__} is a file; name"),
         (
             ["--topic", "t", "--bootstrap", "a..b:9092"],
