@@ -35,6 +35,7 @@ _LEFT = {
     "leftover": "node {row.node} keeps group {row.log_index}, which is no topic's",
 }
 """What must not be so at the end."""
+_QUESTIONS = (CREATE, DELETE)
 _REFUSALS = (EXISTS, ABSENT)
 _INDEFINITE = ("REQUEST_TIMED_OUT",)
 _NO_END = 1 << 62
@@ -52,20 +53,20 @@ def wrong_topics(index: Index) -> Iterator[Anomaly]:
     """sim-I48."""
     states: dict[int, str] = {}
     partitions: dict[int, int] = {}
-    asked: Row = None
+    before: Row = None
     led: list[_Led] | None = None
     for row in index.rows["topic"]:
         if row.client is None:
             continue
         partitions[row.op] = row.aux
-        if row.code in {CREATE, DELETE}:
-            asked = row
+        asked, before = before, row
+        if row.code in _QUESTIONS:
             continue
         state = states.get(row.op, NEW)
         why = _WRONG.get(row.code, {}).get(state)
         if why is not None and row.code in _REFUSALS:
             led = _leaderships(index) if led is None else led
-            if _two_led(led, asked.eid, row.eid):
+            if asked is not None and _two_led(led, asked.eid, row.eid):
                 index.unjudged[ID, row.code] += 1
                 why = None
         elif row.code.isupper() and row.code not in {*_REFUSALS, *_INDEFINITE}:
@@ -75,9 +76,8 @@ def wrong_topics(index: Index) -> Iterator[Anomaly]:
             yield Anomaly(ID, row.eid, text)
         if row.code not in _REFUSALS:
             states[row.op] = row.code if row.code in {CREATED, DELETED} else UNKNOWN
-        asked = None
-    if asked is not None:
-        states[asked.op] = UNKNOWN
+    if before is not None and before.code in _QUESTIONS:
+        states[before.op] = UNKNOWN
     yield from _ends(index, states, partitions)
 
 

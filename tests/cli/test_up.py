@@ -180,7 +180,9 @@ def test_it_starts_without_a_node_whose_folder_is_damaged_if_told_to(tmp_path):
         place = address(up.ready.partition("=")[2])
         assert asyncio.run(metadata_error(place, "t")) == (ErrorCode.NONE, 1)
         _, _, err = up.stop(signal.SIGTERM)
-    assert err.startswith("ottla: node 2 was left out at the start, and the cluster runs without it")
+    assert err.startswith(
+        "ottla: node 2 was left out at the start, and the cluster runs without it"
+    )
     done = ottla("up", *arguments, "--without-node", 2, "--without-node", 1)
     assert done.stderr.endswith("1 of 3 nodes are not a majority; name fewer nodes\n")
 
