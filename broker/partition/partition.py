@@ -193,6 +193,7 @@ class Partition(LogWatcher):
             return
         assert first == state.applied + 1, f"apply of {first} after {state.applied}"
         waiting = len(self.purgatory) > 0
+        # If nothing waits, predecessors left these entries and may have shown them (0014).
         asked = (waiting or self.reads.held) and self.leadership.leading
         enough = not (asked and state.below_minimum(now))
         batch: RecordBatch | None = None

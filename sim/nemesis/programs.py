@@ -26,6 +26,7 @@ from ottla.raft.messages import (
     VoteReply,
 )
 from ottla.raft.types import NodeId
+from ottla.sim.history.history import CONTROLLER_PARTITION
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.log_starts import delete_records, overtaken
 from ottla.sim.nemesis.machines import (
@@ -299,8 +300,12 @@ def _transfer(hand: FaultContext) -> None:
     to = hand.follower()
     for replica in life.view.replicas():
         if replica.leads and to in replica.voters:
-            partition = world.observer.partitions[replica.group]
-            led = "the controller" if partition < 0 else f"partition {partition}"
+            partition = world.observer.partitions.get(replica.group)
+            led = (
+                "the controller" if partition == CONTROLLER_PARTITION else f"partition {partition}"
+            )
+            if partition is None:
+                led = "a partition of another topic"
             world.fault(f"hands {led} to node {to}", life.node_id)
             life.enter(hand_over, life.node, replica.group, to)
             return

@@ -130,10 +130,11 @@ class InSyncModel:
 
     # ---- what a leader does and hears
 
-    def leads(self, life: Life, replica: ReplicaView, committed: Offset) -> None:
-        """A leadership begins. It knows that the records below `committed` are, and shows them."""
+    def leads(self, life: Life, replica: ReplicaView, left: Offset) -> None:
+        """A leadership begins. What others left it, the records below `left`, it shows as soon as
+        they are committed, however few are in sync then: they may have been shown (0014)."""
         led = _Led(life, replica, life.clockwork.now())
-        led.committed = led.showable = committed
+        led.showable = left
         self._led[life.node_id, replica.group] = led
 
     def wrote(self, life: Life, group: GroupId, last: LogIndex) -> None:

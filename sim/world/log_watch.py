@@ -170,8 +170,8 @@ class LogWatch:
         if partition is not None:
             self._observer.metadata.add_epochs(self._life, replica)
             if self._observer.in_sync is not None:
-                committed = view.at(min(replica.commit, view.last)).next_off
-                self._observer.in_sync.leads(self._life, replica, committed)
+                left = view.at(start - 1).next_off
+                self._observer.in_sync.leads(self._life, replica, left)
 
     def synced(self, job: SyncJob) -> None:
         """Everything that the job covers survives from here on."""

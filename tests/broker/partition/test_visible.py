@@ -114,6 +114,22 @@ def test_it_never_goes_back_and_a_follower_knows_all_that_is_committed(driver):
     assert high(driver) == 4
 
 
+def test_what_a_predecessor_left_is_shown_when_it_commits_however_late(driver):
+    """The predecessor may have shown it, and the high watermark never goes back. sim-I43 called it
+    wrong, in seed 65 of that time."""
+    driver.hear_followers()
+    driver.produce(7, 3, acks=1)
+    driver.propose()
+    driver.follow(2, leader=3)
+    driver.lead(3)
+    driver.sleep(LAG + 1)
+    driver.commit()
+    assert high(driver) == 4
+    driver.produce(7, 4, acks=1)
+    driver.settle()
+    assert high(driver) == 4
+
+
 def test_a_lone_replica_is_enough():
     """The effective minimum is never more than there are replicas."""
     driver = PartitionDriver(make_partition(min_insync=2, voters=(1,)))
