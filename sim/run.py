@@ -2,15 +2,15 @@
 
     boot      nodes start, the topic exists, every partition has a leader
     load      clients work, the nemesis works against them
-    heal      a core of nodes is healed and must come right by itself (`ending.py`)
-    settle    the rest is healed too, everybody agrees, consumers read to the end
+    heal      a core of nodes is healed and must recover by itself (`ending.py`)
+    settle    the rest is healed too, all nodes agree, consumers read to the end
     judge     the checkers look at the whole history
 
-A run ends early at the first anomaly that shows while it goes on: what comes after a broken promise
-says nothing. Whatever else ends it, or a judge of it, is an anomaly as well (`breaking.py`). Only a
-decision that the reference model disagrees with does not end it (`invariants/decisions.py`).
-Nothing here knows a clock or chance; the same seed, configuration and code give the same digest, in
-every process and on every Python.
+A run ends early at the first anomaly that shows while it goes on, because what follows a broken
+promise means nothing. Any other exception that ends it, or a checker, is an anomaly as well
+(`breaking.py`). Only a decision that the reference model disagrees with does not end it
+(`invariants/decisions.py`). Nothing here uses a clock or randomness: the same seed, configuration
+and code give the same digest, in every process and on every Python.
 
 | verdict | what it means |
 |---|---|
@@ -56,7 +56,7 @@ from ottla.sim.world.world import World
 
 
 class Verdict(Enum):
-    """See the table in the module's text."""
+    """See the table in the module's docstring."""
 
     OK = "ok"
     FAILED = "failed"
@@ -65,27 +65,28 @@ class Verdict(Enum):
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run."""
+    """The result of a run."""
 
     config: RunConfig
     verdict: Verdict
     anomalies: list[Anomaly]
     weakened: list[str]
-    """What a fault that no Raft stands has done, and what was lost or stored twice where no more
-    was promised: explained, and no failure."""
+    """Losses and duplicates that are explained, and no failure: by a fault that no Raft survives,
+    or because no more was promised."""
     unavoidable: list[str]
-    """What could not come right, and why."""
+    """What could not recover, and why."""
     rows: list[Event]
     tape: Tape
     digest: str
-    """Of the whole history and of the order of all events behind it."""
+    """Digest of the whole history and of the order of all events."""
     steps: int
-    """Events of the kernel."""
+    """How many events the kernel ran."""
     simulated: Micros
     broke: Broke | None = None
-    """The run itself broke, or a judge of it, which says nothing of the broker's promises."""
+    """The run itself, or a checker, raised an exception. That says nothing about the broker's
+    promises."""
     noted: list[str] = field(default_factory=list)
-    """What clients stored twice by their own rules: no failure, and nothing that was weakened."""
+    """What clients stored twice by their own rules: no failure, and not weakened."""
     unjudged: dict[str, int] = field(default_factory=dict)
     """How often a checker could not judge, by the id of its invariant and what it was about."""
 
@@ -103,8 +104,9 @@ class Outcome:
 
 
 def run(seed: int, config: RunConfig | None = None) -> Outcome:
-    """One run from a seed, which also draws whatever the configuration leaves at its default.
-    Raises `ConfigError` for faults that it names and there are not, or not with so few nodes."""
+    """One run from a seed, which also draws all settings that the configuration leaves at their
+    defaults. Raises `ConfigError` if it names faults that do not exist, or not with so few
+    nodes."""
     return run_choices(Drawn(seed), config)
 
 
@@ -115,15 +117,15 @@ def run_choices(
     swarm: bool = True,
     watching: Sequence[Callable[[World], None]] = (),
 ) -> Outcome:
-    """One run with choices from anywhere. `watching`: called with the world before it boots."""
+    """One run with choices from any source. `watching`: called with the world before it boots."""
     if config is not None and swarm:
         check_faults(config)
-    with undisturbed():  # and nothing of the world outlives `_run`: all of it is collected here
+    with undisturbed():  # nothing of the world outlives `_run`: all of it is collected here
         settings = config or RunConfig()
         if swarm:
             settings = draw(choices, settings)
             for stream in (SWARM, SITUATION):
-                choices.forget(stream)  # what was drawn are the settings now; nobody draws it again
+                choices.forget(stream)  # the draws are settings now; they are not drawn again
         return _run(choices, settings, watching)
 
 
@@ -131,7 +133,7 @@ def _run(
     choices: Choices, settings: RunConfig, watching: Sequence[Callable[[World], None]]
 ) -> Outcome:
     world = World(settings, choices)
-    # Beyond the budget promises are broken on purpose: what comes of it is what is looked for.
+    # Beyond the budget promises are broken on purpose, and the run goes on to show the results.
     online = attach(world.history, stop=not beyond_the_budget(settings))
     for each in watching:
         each(world)
@@ -149,7 +151,7 @@ def _run(
 
 
 def _play(world: World, ending: Ending) -> None:
-    """All phases."""
+    """Run all phases."""
     world.boot()
     nemesis = Nemesis(world)
     nemesis.start()
@@ -167,8 +169,8 @@ def _play(world: World, ending: Ending) -> None:
 
 @dataclass
 class _Judged:
-    """What does not hold, on the way and in the end; what is explained; what is noted; and what
-    nobody could judge."""
+    """What does not hold, online and at the end; what is explained; what is noted; and what could
+    not be judged."""
 
     anomalies: list[Anomaly]
     weakened: list[str] = field(default_factory=list)
@@ -218,7 +220,7 @@ def _outcome(
 
 
 def digest(world: World) -> str:
-    """Sixteen letters over the whole history of a world and the order of all events behind it."""
+    """Digest of the whole history of a world and of the order of all events: 16 hex digits."""
     kernel = world.kernel
     told = f"{world.history.digest().hex()}/{kernel.fold}/{kernel.steps}"
     return blake2b(told.encode(), digest_size=8).hexdigest()
@@ -226,9 +228,8 @@ def digest(world: World) -> str:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """No collection of garbage at odd moments, no log lines about nodes that die on purpose (what
-    they say of exceptions is heard by `breaking.py`), and nothing of the outside world
-    (`outside.py`)."""
+    """No garbage collection at odd moments, no log lines about nodes that die on purpose
+    (`breaking.py` gets their exceptions), and nothing of the outside world (`outside.py`)."""
     logger = logging.getLogger("ottla")
     collecting, silent = gc.isenabled(), logger.disabled
     gc.disable()

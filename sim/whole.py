@@ -1,9 +1,9 @@
-"""One run as it is set, to its end: nothing is drawn by a swarm, and an anomaly ends nothing.
+"""One run with exactly the given settings, to its end: no swarm draws, and an anomaly does not end
+it.
 
-So runs `--whole` and a study, where what is lost behind an anomaly is to be counted. A plan of
-`nemesis/failures.py` says what goes wrong; the nemesis has no part in it. The verdict is that of
-the whole history, and the digest says whether two runs were the same, as that of `ottla.sim.run`
-does.
+`--whole` and studies run this way, to count all that is lost after an anomaly. A plan of
+`nemesis/failures.py` says what goes wrong; the nemesis takes no part. The verdict is that of the
+whole history. The digest says whether two runs were the same, as that of `ottla.sim.run`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ def run_whole(
     failure: str | None = None,
     watching: Iterable[Callable[[World], None]] = (),
 ) -> tuple[Outcome, frozenset[str]]:
-    """The run, and the ids of the invariants that its history breaks. `failure` names a plan, and
-    raises `KeyError` if there is none of that name; `watching` is called with the world before it
-    boots. Raises `ConfigError` where no leader could be elected, and where the load ends before the
-    failure: nothing is drawn to fit."""
+    """Run it. Returns the outcome and the ids of the invariants that its history breaks.
+
+    `failure` names a plan; `watching` is called with the world before it boots. Raises `KeyError`
+    if there is no such plan. Raises `ConfigError` if no leader could be elected, or if the load
+    ends before the failure; no setting is changed to fit.
+    """
     config.check_elections()
     config.check_lag()
     plan = None if failure is None else BY_NAME[failure].plan
@@ -81,9 +83,9 @@ def run_whole(
 
 
 def _play(world: World, ending: Ending, plan: Callable[[World], None] | None) -> None:
-    """Everything that happens in a run, from the start of its nodes to the last record read. Raises
-    what ends a run (`breaking.py`); the world's history is there all the same, and so is what the
-    ending has excused."""
+    """Run everything, from the start of the nodes to the last record read. Raises what ends a run
+    (`breaking.py`); then the world's history is still there, and so is what the ending has
+    excused."""
     world.boot()
     if plan is not None:
         plan(world)

@@ -69,7 +69,7 @@ class LivelockError(Exception):
 
 
 class Engine(Refusals):
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, queue: Queue, trace: Trace, until: Micros, collect_every: int):
         self.trace = trace

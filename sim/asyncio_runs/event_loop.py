@@ -56,7 +56,7 @@ NAMED = 10
 
 
 class DeterministicLoop(Engine):
-    """See the module's text. `choices` may be a seed."""
+    """See the module's docstring. `choices` may be a seed."""
 
     def __init__(
         self,
@@ -220,7 +220,8 @@ class DeterministicLoop(Engine):
         return ("; ".join(pending[:NAMED]) or "no task is left") + more
 
     def shutdown(self) -> None:
-        """End everything, in order; see the module's text. Raises nothing: look at `failures`."""
+        """End everything, in order; see the module's docstring. Raises nothing: look at
+        `failures`."""
         self._ending = True
         self.until = self._now + round(2e6 * SHUTDOWN_SECONDS * SHUTDOWN_ROUNDS)
         for _ in range(SHUTDOWN_ROUNDS):

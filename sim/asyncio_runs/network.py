@@ -84,7 +84,7 @@ def _names(address: Address) -> tuple[str, ...]:
 
 
 class StreamNetwork:
-    """See the module's text. `DeterministicLoop.network`; one per loop."""
+    """See the module's docstring. `DeterministicLoop.network`; one per loop."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ class TimerOwner(Protocol):
 
 
 class Step(asyncio.TimerHandle):
-    """See the module's text. What asyncio's own handles keep in private is not used."""
+    """See the module's docstring. What asyncio's own handles keep in private is not used."""
 
     __slots__ = ("args", "call", "context", "dropped", "due", "lane", "owner", "serial")
 
@@ -107,7 +107,7 @@ class Row(NamedTuple):
 
 
 class Trace:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, *, keep: bool = False):
         self.words = array("Q")

@@ -36,7 +36,7 @@ HIGH_WATER = 1 << 16
 
 
 class End(asyncio.Transport):
-    """One end of a connection; see the module's text."""
+    """One end of a connection; see the module's docstring."""
 
     def __init__(self, link: Link, names: dict[str, Any]):
         super().__init__()

@@ -143,7 +143,8 @@ _holds: list[Hold] = []
 
 
 class Hold:
-    """One open loop: the replacements of the module's text stay until the last one is closed."""
+    """One open loop: the replacements of the module's docstring stay until the last one is
+    closed."""
 
     def __init__(self) -> None:
         _holds.append(self)

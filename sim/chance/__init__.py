@@ -1,4 +1,4 @@
-"""Everything in a run that could have gone otherwise, drawn from a seed and kept on tape.
+"""Everything in a run that could have gone otherwise, drawn from a seed and kept on a tape.
 
-Not: what chance is asked for. Whatever no seed decides is refused (`outside`).
+Not: what choices are for. What no seed decides is refused (`outside`).
 """

@@ -1,20 +1,21 @@
-"""Choices: everything in a run that could have gone otherwise, by purpose, on tape.
+"""Choices: everything in a run that could have gone otherwise, by purpose, on a tape.
 
-A run asks here and nowhere else. Each purpose (the network, one disk, the nemesis...) has a
-`Stream` of its own, so that one choice more in one of them shifts nothing in another. Zero always
-means *nothing special*: no fault, the shortest delay, the plainest request. What was chosen and is
-not zero stands on the `Tape`, by stream and place.
+All randomness of a run comes from here. Each purpose (the network, one disk, the nemesis...) has a
+`Stream` of its own, so that one choice more in one stream shifts nothing in another. Zero always
+means *nothing special*: no fault, the shortest delay, the plainest request. Choices that are not
+zero are kept on the `Tape`, by stream and place.
 
 | source | where values come from |
 |---|---|
 | `Drawn(seed)` | a generator per stream, seeded by seed and name |
-| `Replayed(tape)` | the tape; zero where it says nothing |
+| `Replayed(tape)` | the tape; zero where it has no value |
 | `Forked(tape, seed, past)` | the tape while `past()`, then drawn: what else could have happened? |
 
-So a failure is a seed, or a tape; and to make a failure smaller is to strike choices off its tape
+So a failure is a seed, or a tape. To make a failure smaller, take choices off its tape
 (`shrink.py`): the rest of the run stays as plain as it can be.
 
-Only `random()` is used of the generator: its sequence is all that Python promises over versions.
+Only `random()` of the generator is used: only its sequence is promised to stay over versions of
+Python.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Stream(ABC):
 
     @abstractmethod
     def _choose(self, options: int, place: int) -> int:
-        """The value at that place."""
+        """The value at that place, from 0 to `options` - 1."""
 
     def below(self, options: int) -> int:
         """One of `options` possibilities, from 0; 0 is the plain one."""
@@ -67,22 +68,22 @@ class Stream(ABC):
         return value
 
     def chance(self, per_million: int) -> bool:
-        """Whether something happens that happens so often. Never happening costs no choice."""
+        """Whether something happens that happens `per_million` times in a million. At a rate of 0
+        no choice is made."""
         if per_million <= 0:
             return False
         place = self._place
         self._place = place + 1
         if self._choose(MILLION, place) < MILLION - per_million:
             return False
-        # Any value that says yes will do: the largest says it whatever the rate is on replay.
+        # Any value that means yes is right; the largest one means yes at every rate on replay.
         self._taken[place] = MILLION - 1
         return True
 
     def fate(self, rates: Sequence[int]) -> int:
-        """Which of several things happens, of which each happens so often per million and no two
-        at once: its place in `rates`, from 1, or 0 for none. Nothing to happen costs no choice.
-        Of more than a million the first ones have what they ask for, and the others what is left.
-        """
+        """Which of several things happens, at most one: its place in `rates`, from 1, or 0 for
+        none. `rates` are per million. If all are 0, no choice is made. If they exceed a million,
+        the first ones keep their rates, and the others share what is left."""
         above = MILLION - sum(rates)
         if above >= MILLION:
             return 0
@@ -100,7 +101,7 @@ class Stream(ABC):
         return number
 
     def between(self, low: int, high: int) -> int:
-        """A number of `low..high`, both possible; `low` is the plain one."""
+        """A number from `low` to `high`, both included; `low` is the plain one."""
         return low + self.below(high - low + 1)
 
     def pick(self, items: Sequence[Item]) -> Item:
@@ -130,7 +131,8 @@ class DrawnStream(Stream):
         self._random = random
 
     def below(self, options: int) -> int:
-        """As `Stream.below`, without the call of `_choose`: a run asks thousands of times."""
+        """As `Stream.below`, but without calling `_choose`, because a run calls it thousands of
+        times."""
         place = self._place
         self._place = place + 1
         value = int(self._random() * options)
@@ -152,12 +154,13 @@ class ReplayedStream(Stream):
         self._taped = taped
 
     def _choose(self, options: int, place: int) -> int:
-        # A tape that was cut to size asks other questions at this place: stay within bounds.
+        # A tape that was cut may have a value here that was for another question: stay within
+        # bounds.
         return min(self._taped.get(place, 0), options - 1)
 
 
 class ForkedStream(Stream):
-    """Values from a tape for as long as it is the past, then from a generator."""
+    """Values from a tape while `past()` is true, then from a generator."""
 
     __slots__ = ("_drawn", "_past", "_replayed")
 
@@ -179,11 +182,11 @@ class Choices(ABC):
 
     def __init__(self) -> None:
         self.tape = Tape()
-        """What was chosen so far."""
+        """The choices so far."""
         self._streams: dict[str, Stream] = {}
 
     def stream(self, name: str) -> Stream:
-        """The stream of a purpose; the same one for the same name."""
+        """The stream of a purpose; the same name gives the same stream."""
         stream = self._streams.get(name)
         if stream is None:
             taken = self.tape.taken.setdefault(name, {})
@@ -191,17 +194,17 @@ class Choices(ABC):
         return stream
 
     def forget(self, name: str) -> None:
-        """Nothing is asked of this stream any more, and no replay needs what it said."""
+        """The stream is not used any more, and no replay needs its choices."""
         self._streams.pop(name, None)
         self.tape.taken.pop(name, None)
 
     @abstractmethod
     def _make(self, name: str, taken: Taken) -> Stream:
-        """A new stream that notes its choices in `taken`."""
+        """A new stream that keeps its choices in `taken`."""
 
 
 class Drawn(Choices):
-    """All from one seed."""
+    """All choices from one seed."""
 
     def __init__(self, seed: int):
         super().__init__()
@@ -212,7 +215,7 @@ class Drawn(Choices):
 
 
 class Replayed(Choices):
-    """All from a tape."""
+    """All choices from a tape."""
 
     def __init__(self, tape: Tape):
         super().__init__()
@@ -223,7 +226,7 @@ class Replayed(Choices):
 
 
 class Forked(Choices):
-    """From a tape until `past()` is false, from a seed afterwards."""
+    """Choices from a tape until `past()` is false, from a seed afterwards."""
 
     def __init__(self, tape: Tape, seed: int, past: Callable[[], bool]):
         super().__init__()
@@ -238,6 +241,6 @@ class Forked(Choices):
 
 
 def generator(seed: int, name: str) -> Callable[[], float]:
-    """Numbers from 0 up to 1 that depend on seed and name alone."""
+    """Random numbers in [0, 1) that depend only on seed and name."""
     told = blake2b(f"{seed}/{name}".encode(), digest_size=16).digest()
     return Random(int.from_bytes(told, "big")).random

@@ -1,9 +1,9 @@
-"""How long things take: a least span, and something random on top.
+"""How long things take: a least span plus a random one.
 
-What comes on top is exponential, by one choice among `QUANTILES` equally likely ones, so that it is
-a whole number on every machine and its plain choice (0) is next to nothing. Links may have other
-shapes (`SHAPES`), of the same mean: a heavy tail, or a few that take very much longer than all
-others, as on a path with a queue that is full now and then (sim-N1).
+The random span is exponential, by one choice among `QUANTILES` equally likely values. So it is a
+whole number on every machine, and its plain choice (0) is almost nothing. Links may have other
+shapes (`SHAPES`) with the same mean: a heavy tail, or a few spans that are much longer than all
+others, as on a path with a queue that is sometimes full (sim-N1).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _EXPONENTIAL = tuple(
 
 
 def exponential(stream: Stream, mean: Micros) -> Micros:
-    """A span with that mean; nothing when the mean is nothing, and then no choice is made."""
+    """A span with that mean. If the mean is 0, it is 0, and no choice is made."""
     return mean * _EXPONENTIAL[stream.below(QUANTILES)] // _SCALE if mean else 0
 
 
 def _lognormal() -> Sequence[int]:
-    """A logarithm that is normal, with deviation 1."""
+    """Quantiles of a log-normal distribution, whose logarithm has deviation 1."""
     return [
         round(_SCALE * exp(_normal((each + 0.5) / QUANTILES) - 0.5)) for each in range(QUANTILES)
     ]
 
 
 def _normal(share: float) -> float:
-    """Below which so many are of what is normally distributed; by halving, for no module that is
-    loaded anyway has it."""
+    """The quantile of the standard normal distribution at `share`. By bisection, because no module
+    that is loaded anyway has it."""
     low, high = -8.0, 8.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -49,7 +49,8 @@ def _normal(share: float) -> float:
 
 
 def _bimodal() -> Sequence[int]:
-    """Seven of eight take a fifth of the mean, about, and the eighth more than six times that."""
+    """Seven of eight take about a fifth of the mean, and the eighth more than six times the
+    mean."""
     near = QUANTILES * 7 // 8
     far = QUANTILES - near
     return [each * 400 // near for each in range(near)] + [
@@ -62,12 +63,12 @@ SHAPES: Mapping[str, Callable[[], Sequence[int]]] = {
     "lognormal": _lognormal,
     "bimodal": _bimodal,
 }
-"""Quantiles with mean 1, in thousandths, the least first."""
+"""Quantiles with mean 1, in thousandths, the smallest first."""
 
 
 @cache
 def spans(least: Micros, mean: Micros, shape: str = "exponential") -> tuple[Micros, ...]:
-    """What something that takes `least` and a span of that shape on top may take, each as likely as
-    the others, the plain one first: to pick from where it is asked for all the time."""
+    """The spans that something may take, equally likely, the plain one first: `least` plus a
+    quantile of that shape. Made once, because they are drawn from so often."""
     tops = (mean * each // _SCALE for each in SHAPES[shape]()) if mean else (0,)
     return tuple(least + each for each in tops)

@@ -1,9 +1,9 @@
-"""Sets that are gone through in the order in which they were filled, for code that is not ours.
+"""Sets that iterate in the order of insertion, for code that is not ours.
 
-A program that goes through a set of strings does so in the order of their hashes, which Python
-draws anew for each process; `None` in a tuple does the same on CPython 3.11. These stand in for
-`set` and `frozenset` in the modules of such a program (`ottla.sim.asyncio_runs.outside`).
-`isinstance` takes them for the built-in ones, and the built-in ones for them.
+A set of strings iterates in the order of their hashes, which Python draws anew for each process; on
+CPython 3.11 so does a set of tuples with `None`. These classes replace `set` and `frozenset` in the
+modules of such a program (`ottla.sim.asyncio_runs.outside`). `isinstance` takes them for the
+built-in ones, and the built-in ones for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class _AsBuiltIn(type):
 
 
 class _NewSets:
-    """What makes another set of the same kind."""
+    """The methods that make another set of the same kind."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ class OrderedSet(_NewSets, builtins.set[Any], metaclass=_AsBuiltIn):
         del self._order[item]
 
     def pop(self) -> Any:
-        """The oldest; `set` would give any."""
+        """Removes the oldest item; `set` may remove any."""
         for item in self:
             self.remove(item)
             return item

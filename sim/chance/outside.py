@@ -1,22 +1,22 @@
-"""The outside world, refused: what no seed decides is not there while a run goes on.
+"""Refuses the outside world during a run: everything that no seed decides.
 
-`refused` replaces the functions of `GUARDED` in their own modules for the length of a run: whoever
-reaches the wall clock, global chance, a process, a file or a socket meets an exception that names
-the call site. Other threads of the process, and the `TOLERATED` (who watch the run, and take no
-part in it), reach the real ones.
+`refused` replaces the functions of `GUARDED` in their own modules for the length of a run. Code
+that reaches the wall clock, the global generator, a process, a file or a socket gets an exception
+that names the call site. Other threads, and the packages in `TOLERATED` (which watch the run and
+take no part in it), reach the real functions.
 
-`ordered` does the same for sets in deciding code: there the names `set` and `frozenset` stand for
-sets that know their members and refuse to list them, because the order in which they would depends
-on the hash seed or on addresses. Sets that are written `{a, b}`, or as comprehensions, are not seen
-here: `tests/tidy` finds them in the sources, and some seeds are run with such sets made of the same
-kind (`tests/sim/chance/test_set_displays.py`).
+`ordered` does the same for sets in deciding code. There the names `set` and `frozenset` stand for
+sets that know their members and refuse to list them, because the order would depend on the hash
+seed or on addresses. Sets that are written `{a, b}`, or as comprehensions, are not seen here.
+`tests/tidy` finds them in the sources, and some seeds are run with such sets made of the same kind
+(`tests/sim/chance/test_set_displays.py`).
 
-It also sees to the names by which a deciding module bound one of these functions before the run
-(`from time import time`), or the classes `datetime` and `date`, whose `now` and `today` are C code.
+`refused` also replaces names by which a deciding module bound one of these functions before the run
+(`from time import time`), and the classes `datetime` and `date`, whose `now` and `today` are C
+code.
 
 Not seen: `datetime.datetime.now()` by way of its module, names bound in functions or classes, and
-what else C code reads by itself. That no deciding module imports what gives these is seen to by
-`tests/tidy`.
+what other C code reads by itself. `tests/tidy` checks that no deciding module imports these.
 """
 
 from __future__ import annotations
@@ -70,18 +70,18 @@ MACHINE: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (builtins, ("open",)),
     (io, ("open",)),
 )
-"""What is refused beside those in a run of the kernel. On the loop of asyncio a node may keep its
-log on a real disk."""
+"""What a run in the kernel refuses besides `GUARDED`. On an asyncio loop a node may keep its log on
+a real disk."""
 READS_THE_CLOCK_AFTER = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
-"""How many arguments these functions of `time` have that put the clock's time where another should
-stand; told what time is meant they only compute."""
+"""Functions of `time` that read the clock if an argument is missing, and after how many arguments
+they do. With all arguments they only compute."""
 TOLERATED = ("_pytest", "coverage", "faulthandler", "hypothesis", "pytest", "pluggy")
 _FILES = ("os", "pathlib", "tempfile")
 _BETWEEN = (
     *("asyncio", "async_timeout", "contextlib", "random", "secrets", "threading", "uuid"),
     *_FILES,
 )
-"""Libraries that ask on behalf of their caller."""
+"""Libraries that call these functions on behalf of their caller."""
 _OURS = ("ottla.sim.asyncio_runs.", "ottla.sim.chance.outside")
 DECIDING = (
     "ottla.broker.",
@@ -134,8 +134,8 @@ DECIDING = (
     "ottla.sim.world.witness",
     "ottla.sim.world.world",
 )
-"""Beginnings of the names of modules that decide: all that a run imports (`tests/tidy` looks), but
-for the judges in `ottla.sim.invariants`, which may ask *any* member of a set for something."""
+"""Prefixes of the names of modules that decide: all that a run imports (`tests/tidy` checks it),
+except the judges in `ottla.sim.invariants`, which may ask *any* member of a set for something."""
 
 
 class RefusedError(RuntimeError):
@@ -148,7 +148,8 @@ def refusal(what: str) -> RefusedError:
 
 
 def call_site() -> str:
-    """Where the program asked: the innermost frame that is neither ours nor a library's."""
+    """Where the program asked: the innermost frame that belongs neither to Ottla nor to a
+    library."""
     frame = currentframe()
     while frame is not None and _passes_on(frame):
         frame = frame.f_back
@@ -168,7 +169,8 @@ def refused(
     refuse: Callable[[str], Exception] = refusal,
     guarded: Sequence[tuple[Any, tuple[str, ...]]] = (*GUARDED, *MACHINE),
 ) -> Iterator[None]:
-    """Hang up the net. `refuse` makes the exception, from what was asked for."""
+    """Refuse the outside world until the end. `refuse` makes the exception from the name of what
+    was asked for."""
     instead: dict[int, Any] = {id(kind): _clockless(refuse, kind) for kind in (date, datetime)}
     with ExitStack() as stack:
         for owner, names in guarded:
@@ -181,7 +183,7 @@ def refused(
         for module in _deciding():
             held = vars(module)
             if instead.keys().isdisjoint(map(id, held.values())):
-                continue  # nearly all, in every run: five times as fast as to look at each name
+                continue  # nearly all, in every run: five times as fast as checking each name
             for name, value in list(held.items()):
                 if id(value) in instead:
                     replace(stack, module, name, instead[id(value)])
@@ -195,14 +197,14 @@ def _deciding() -> Iterator[ModuleType]:
 
 
 class _Date(type):
-    """A class that says of any date or time that it is one of its own."""
+    """A class for which any date or time is an instance."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.__mro__[1])
 
 
 def _clockless(refuse: Callable[[str], Exception], kind: type[date]) -> type:
-    """`date` or `datetime`, but for what reads the clock."""
+    """`date` or `datetime`, without what reads the clock."""
 
     def refusing(name: str) -> Any:
         def read(*_: object, **__: object) -> Any:
@@ -219,11 +221,11 @@ def _clockless(refuse: Callable[[str], Exception], kind: type[date]) -> type:
 
 @contextmanager
 def ordered() -> Iterator[None]:
-    """Let nobody who decides go through a set."""
+    """Refuse to list sets in deciding code until the end."""
     with ExitStack() as stack:
         for module in _deciding():
-            # The names stay in the module: one more name or one less makes Python forget what it
-            # has learnt about the global names of every function there, run for run.
+            # The names stay in the module: adding or removing a name makes Python drop its caches
+            # of global names for every function there, in every run.
             vars(module).setdefault("set", set)
             vars(module).setdefault("frozenset", frozenset)
             replace(stack, module, "set", MembersOnly)
@@ -232,7 +234,7 @@ def ordered() -> Iterator[None]:
 
 
 def _unlisted(self: object) -> Any:
-    """In place of what gives members in some order."""
+    """Replaces what gives members in some order."""
     raise refusal(f"going through a {type(self).__mro__[1].__name__}, which has no order,")
 
 
@@ -240,11 +242,11 @@ _MAKES = (
     *("copy", "union", "difference", "intersection", "symmetric_difference"),
     *("__or__", "__sub__", "__and__", "__xor__", "__ror__", "__rsub__", "__rand__", "__rxor__"),
 )
-"""Methods of sets that give a new one."""
+"""Methods of sets that return a new set."""
 
 
 def _keeping(kind: type[_Set]) -> type[_Set]:
-    """A class of sets of which new sets are of that class too."""
+    """Make the methods of a class of sets return sets of that class."""
     for name in _MAKES:
         setattr(kind, name, _kept(kind, getattr(kind.__mro__[1], name)))
     return kind
@@ -260,7 +262,7 @@ def _kept(kind: type[Any], plain: Callable[..., Any]) -> Callable[..., Any]:
 
 @_keeping
 class MembersOnly(set[Any]):
-    """A set that does not list its members, nor gives any of them."""
+    """A set that does not list its members, nor return any of them."""
 
     __iter__ = _unlisted
     pop = _unlisted
@@ -268,7 +270,7 @@ class MembersOnly(set[Any]):
 
 @_keeping
 class FrozenMembersOnly(frozenset[Any]):
-    """The same for good."""
+    """The same, frozen."""
 
     __iter__ = _unlisted
 
@@ -306,7 +308,7 @@ def _guard(refuse: Callable[[str], Exception], owner: Any, name: str) -> Callabl
 
 
 def _seeded(refuse: Callable[[str], Exception]) -> Callable[..., None]:
-    """`random.Random.seed`, which needs a seed to be one."""
+    """`random.Random.seed`, which refuses to run without a seed."""
     real, thread = random.Random.seed, threading.get_ident()
 
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
@@ -318,9 +320,9 @@ def _seeded(refuse: Callable[[str], Exception]) -> Callable[..., None]:
 
 
 def _tolerated() -> bool:
-    """Whether someone asks who only watches, be it by way of a library of files."""
+    """Whether the caller only watches, also by way of a library of files."""
     frame = currentframe()
-    for _ in range(2):  # This function, and the guard that asks it.
+    for _ in range(2):  # Skips this function and the guard that calls it.
         frame = frame and frame.f_back
     while frame is not None and _top(frame) in _FILES:
         frame = frame.f_back
@@ -328,6 +330,6 @@ def _tolerated() -> bool:
 
 
 def _top(frame: FrameType) -> str:
-    """The package whose code this is."""
+    """The package that the frame's code belongs to."""
     name: str = frame.f_globals.get("__name__", "")
     return name.partition(".")[0]

@@ -1,15 +1,15 @@
-"""A client: its connections, what it knows of the cluster, and when it gets to work.
+"""A client: its connections, what it knows of the cluster, and when it works.
 
-Sans-IO: it lives on the simulator's kernel, has no clock and no chance but what it is handed, and
-does everything in `work`, which subclasses give. Whatever may change what is to be done calls
-`wake` (work soon, at the present time) or `alarm` (work at a time); both may be called as often as
-one likes and cost one event.
+It is sans-IO: it runs on the simulator's kernel, has only the clock and the choices that it is
+handed, and does everything in `work`, which subclasses define. Anything that may change what there
+is to do calls `wake` (work soon, at the present time) or `alarm` (work at a time). Repeated calls
+of either cost one event.
 
-It connects to any node it was told of when it needs to know something, and to leaders when it has
-something for them. It was told of the nodes that Metadata named last, before that of those it
-begins with (bootstrap.servers). Whom of them it asks is the rule of Java's clients here; that of
-librdkafka is in `librdkafka_nodes.py`. A node that could not be reached is left alone for a while,
-twice as long each time (reconnect.backoff.ms, reconnect.backoff.max.ms).
+It connects to any node that it knows when it needs to know something, and to leaders when it has
+something for them. It knows the nodes that Metadata named last, and before that those of
+bootstrap.servers. Which of them it asks is here the rule of Java's clients; that of librdkafka is
+in `librdkafka_nodes.py`. A node that could not be reached is left alone for a while, twice as long
+each time (reconnect.backoff.ms, reconnect.backoff.max.ms).
 """
 
 from __future__ import annotations
@@ -30,27 +30,28 @@ from ottla.sim.world.world import World
 
 MS: Micros = 1_000
 MOST_OPEN = 100
-"""Requests on one connection (Java: CONSUMER_MAX_INFLIGHT_REQUESTS_PER_CONNECTION)."""
+"""Open requests on one connection, at most (Java:
+CONSUMER_MAX_INFLIGHT_REQUESTS_PER_CONNECTION)."""
 MAX_BACKOFF_TIMES = 20
-"""How much longer than the first the longest backoff is (Java: 50 ms and 1 s)."""
+"""The longest backoff as a multiple of the first one (Java: 50 ms and 1 s)."""
 
 
 class Surroundings(NamedTuple):
-    """All that a client has of the world."""
+    """All parts of the world that a client uses."""
 
     kernel: Kernel
     history: History
     network: ClientNetwork
     config: RunConfig
     nodes: tuple[NodeId, ...]
-    """Where it may begin to ask (bootstrap.servers)."""
+    """The nodes that it may ask first (bootstrap.servers)."""
     stream: Stream
     """Its choices."""
     mutants: Mutants = NO_MUTANTS
 
 
 def surroundings_of(world: World, number: int) -> Surroundings:
-    """What the client of that number has of a world."""
+    """The surroundings of the client of that number."""
     stream = world.choices.stream(f"client {number}")
     return Surroundings(
         world.kernel, world.history, world.clients, world.config, world.nodes, stream, world.mutants
@@ -58,21 +59,22 @@ def surroundings_of(world: World, number: int) -> Surroundings:
 
 
 class Client:
-    """See the module's text. `number` is its place in the history's column `client`."""
+    """See the module's docstring. `number` is its place in the history's column `client`."""
 
     def __init__(self, surroundings: Surroundings, number: int):
         self.surroundings = surroundings
         self.number = number
         self.kernel = surroundings.kernel
         self.note = surroundings.history.add
-        """What `row` calls; for rows of every record, which name their `client` themselves."""
+        """What `row` calls; used directly for rows of every record, which pass `client`
+        themselves."""
         self.request_timeout: Micros = surroundings.config.request_timeout_ms * MS
         self.backoff: Micros = surroundings.config.retry_backoff_ms * MS
         self.in_flight = MOST_OPEN
         """How many requests may be open on a connection."""
         self.running = False
         self.nodes = surroundings.nodes
-        """Those that Metadata named last."""
+        """The nodes that Metadata named last."""
         self.links: dict[NodeId, Link] = {}
         self.link_type = Link
         self.view = View(self)
@@ -82,7 +84,7 @@ class Client:
         self._failures: dict[NodeId, int] = {}
         self._blocked_until: dict[NodeId, Micros] = {}
         self._tried: dict[NodeId, Micros] = {}
-        """When it last began to connect, by node."""
+        """By node, when it last began to connect."""
 
     # ---- its life
 
@@ -92,7 +94,7 @@ class Client:
         self.wake()
 
     def stop(self) -> None:
-        """Be gone at once, as a process that dies: its connections close, nothing is heard."""
+        """End at once, as a process that dies: its connections close, and it gets nothing more."""
         self.running = False
         links, self.links = self.links, {}
         for link in links.values():
@@ -109,7 +111,7 @@ class Client:
             self.kernel.at(self.kernel.now, self._woke)
 
     def alarm(self, at: Micros) -> None:
-        """Work at that time, which is still to come, or before."""
+        """Work at `at`, which is in the future, or earlier."""
         if at < self._alarm_at:
             self._alarm_at = at
             self.kernel.at(at, self._ring, at)
@@ -131,7 +133,7 @@ class Client:
     # ---- connections
 
     def link(self, node: NodeId) -> Link | None:
-        """The connection to a node, once it is good for anything; begins to connect if it may."""
+        """The connection to a node, if it is ready; begins to connect if that is allowed."""
         link = self.links.get(node)
         if link is None:
             until = self._blocked_until.get(node, 0)
@@ -144,15 +146,16 @@ class Client:
         return link if link.ready else None
 
     def named(self, nodes: tuple[NodeId, ...]) -> None:
-        """Metadata named these nodes: from here on any of them is asked, and no other leads."""
+        """Metadata named these nodes: from now on any of them may be asked, and no other may
+        lead."""
         self.nodes = nodes or self.surroundings.nodes
         self.view.forget_all_but(self.nodes)
 
     def least_loaded(self) -> Link | None:
-        """A connection to ask anything on: of those with room the one with the least open.
+        """A connection for any request: the one with the fewest open requests, of those with room.
 
-        Begins one if there is none, and none on its way, to the node that this was tried with the
-        longest time ago (Java: `NetworkClient.leastLoadedNode`).
+        If there is none, and none is being made, it begins one, to the node to which that was tried
+        the longest time ago (Java: `NetworkClient.leastLoadedNode`).
         """
         start = self.surroundings.stream.below(len(self.nodes))
         turned = self.nodes[start:] + self.nodes[:start]
@@ -160,7 +163,7 @@ class Client:
         free = [each for each in links if each.ready and len(each.open) < self.in_flight]
         if free:
             return min(free, key=lambda link: len(link.open))
-        if all(each.ready for each in links):  # else one is on its way, or says soon that it is not
+        if all(each.ready for each in links):  # else one is being made, or soon says that it failed
             unlinked = [each for each in turned if each not in self.links]
             self.connect_one(sorted(unlinked, key=lambda node: self._tried.get(node, -1)))
         return None
@@ -174,7 +177,7 @@ class Client:
         return node in self._tried
 
     def connect_one(self, nodes: Sequence[NodeId]) -> bool:
-        """Begin to connect to the first of these nodes that may be tried; whether there is one."""
+        """Begin to connect to the first of these nodes that may be tried. False: there is none."""
         for node in nodes:
             self.link(node)
             if node in self.links:
@@ -187,7 +190,7 @@ class Client:
         self.wake()
 
     def disconnected(self, link: Link, why: str) -> None:
-        """The connection is gone. Whoever waited for an answer on it hears it next."""
+        """The connection is lost. Callers that wait for an answer on it are told next."""
         node = link.node
         self.closed(link, why)
         failures = self._failures.get(node, 0)
@@ -196,15 +199,15 @@ class Client:
         self.view.refresh()
 
     def closed(self, link: Link, why: str) -> None:
-        """There is no connection any more; nothing is made of that but a row."""
+        """The connection is closed: only a row says so."""
         self.row("close", node=link.node, code=why)
         self.links.pop(link.node, None)
 
     def backed_off(self, times: int) -> Micros:
-        """How long to wait when that many attempts have failed before."""
+        """How long to wait after `times` failed attempts."""
         return self.backoff * min(1 << min(times, 10), MAX_BACKOFF_TIMES)
 
-    # ---- what it says
+    # ---- rows
 
     def next_number(self) -> int:
         """A correlation id."""
@@ -212,5 +215,5 @@ class Client:
         return self._numbers
 
     def row(self, kind: str, **columns: Any) -> None:
-        """Note in the history what happened to this client."""
+        """Add a row about this client to the history."""
         self.surroundings.history.add(kind, client=self.number, **columns)

@@ -1,10 +1,10 @@
-"""A consumer: reads partitions from the beginning and says what it saw.
+"""A consumer: reads partitions from the beginning, and adds a row for each record.
 
-It is given its partitions for good (all, unless told otherwise): groups are not built. For each it
-asks its leader where the log begins, and from there on fetches with a long poll, one fetch at a
-time on each connection, the partitions of one leader in turn. It follows leaders as metadata names
-them; whatever goes wrong is asked again after the backoff, and OFFSET_OUT_OF_RANGE sends it back to
-asking where to begin (auto.offset.reset).
+Its partitions are fixed (all, unless told otherwise), because consumer groups are not modelled. For
+each partition it asks the leader where the log begins. From there it fetches with a long poll, one
+fetch at a time on each connection, the partitions of one leader in turn. It follows the leaders
+that Metadata names. After any error it asks again after the backoff. OFFSET_OUT_OF_RANGE makes it
+ask again where to begin (auto.offset.reset).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ottla.sim.world.outcomes import Lost, Outcome
 EARLIEST = -2
 LATEST = -1
 QUESTIONS = {EARLIEST: "earliest", LATEST: "latest"}
-"""What rows call them."""
+"""Their names in rows."""
 
 Reset = Literal["earliest", "latest"]
 
@@ -39,7 +39,7 @@ _DOUBTFUL = (
     ErrorCode.KAFKA_STORAGE_ERROR,
     ErrorCode.FENCED_LEADER_EPOCH,
 )
-"""Errors that doubt the metadata."""
+"""Errors after which the metadata is in doubt."""
 
 
 class Reading:
@@ -50,19 +50,19 @@ class Reading:
     def __init__(self, partition: int):
         self.partition = partition
         self.position: Offset | None = None
-        """What is read next; None until the partition said where it begins."""
+        """The offset to read next; None until the partition said where it begins."""
         self.asked = False
-        """An answer is awaited."""
+        """Whether a request is open."""
         self.failures = 0
         self.retry_at: Micros = 0
         self.sought: Offset | None = None
-        """What was fetched last; None if it was asked where to begin."""
+        """The offset of the last request; None if it asked where to begin."""
         self.since = 0
-        """How many rows there were then."""
+        """How many rows the history had when it was sent."""
 
 
 class Consumer(Client):
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(
         self,
@@ -78,22 +78,22 @@ class Consumer(Client):
         self._decoder = decoder
         self._reset = EARLIEST if reset == "earliest" else LATEST
         self._fetching: dict[NodeId, int] = {}
-        """Which partition is fetched from a node now."""
+        """By node, which partition is being fetched from it."""
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """What it reads."""
+        """The partitions that it reads."""
         return tuple(sorted(each.partition for each in self._readings))
 
     def position(self, partition: int) -> Offset:
-        """What it reads next there; -1 before it knows."""
+        """The offset that it reads next there; -1: not known yet."""
         for each in self._readings:
             if each.partition == partition and each.position is not None:
                 return each.position
         return -1
 
     def work(self) -> None:
-        """Ask for whatever is not asked for already."""
+        """Ask for everything that is not asked for already."""
         now = self.kernel.now
         leads: dict[NodeId, list[Reading]] = {}
         for reading in self._readings:
@@ -149,7 +149,7 @@ class Consumer(Client):
         reading.since = len(self.surroundings.history.rows)
 
     def _fetch(self, link: Link, readings: list[Reading]) -> None:
-        """Fetch the partition that was not fetched for the longest time."""
+        """Fetch the partition whose last fetch is the oldest."""
         for reading in readings:
             if reading.position is not None:
                 break

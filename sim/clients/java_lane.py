@@ -1,11 +1,11 @@
 """One partition inside the Java producer: its queue, its batches in flight, its sequence.
 
-*In flight* is Java's word for every batch that has a sequence and no end: in the network, or back
-in the queue to be sent again. They stay in the order of their sequences, whatever order answers
-come in; `network` are those that wait for an answer now.
+In Java, a batch is *in flight* if it has a sequence and no outcome: it is in the network, or back
+in the queue to be sent again. These batches stay in the order of their sequences, whatever order
+answers come in. `network` are those that wait for an answer now.
 
-Source: RecordAccumulator (queue), TxnPartitionEntry and TransactionManager (sequences). Comparisons
-of sequences wrap here, as they do not in Java, where `place` does not exist either.
+Source: RecordAccumulator (queue), TxnPartitionEntry and TransactionManager (sequences). Two things
+differ from Java: comparisons of sequences wrap, and there is `place`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HALF = 1 << 30
 
 
 class JavaLane:
-    """See the module's text."""
+    """See the module's docstring."""
 
     __slots__ = (
         "_first_seq",
@@ -44,7 +44,7 @@ class JavaLane:
     def __init__(self, partition: int, first_seq: Sequence = 0):
         self.partition = partition
         self._first_seq = first_seq
-        """Where the first epoch begins; every other one begins with 0."""
+        """Sequence with which the first epoch begins; every later one begins with 0."""
         self.queue: deque[Batch] = deque()
         self.in_flight: list[Batch] = []
         self.network: list[Batch] = []
@@ -52,14 +52,14 @@ class JavaLane:
         self.epoch: ProducerEpoch = -1
         self.next_seq: Sequence = 0
         self.last_acked: Sequence = -1
-        """Sequence of the last record acknowledged in this epoch; -1 for none."""
+        """Sequence of the last record acknowledged in this epoch; -1: none."""
         self.unresolved: Sequence | None = None
-        """The sequence behind a batch that expired with its fate unknown."""
+        """The sequence after a batch that expired without a known outcome; None: no such batch."""
         self.bump_wanted = False
         self._places = 0
 
     def put(self, op: Op, batch_records: int) -> Batch:
-        """Take one more op: into the open batch at the end, or a new one."""
+        """Take one more op, into the open batch at the end or a new one; returns that batch."""
         last = self.queue[-1] if self.queue else None
         if last is None or last.has_seq or last.attempts or len(last.ops) >= batch_records:
             self._places += 1
@@ -71,7 +71,7 @@ class JavaLane:
     # ---- sequences
 
     def drain(self, pid: ProducerId, epoch: ProducerEpoch) -> Batch:
-        """Take the first batch out of the queue, with its place in the sequence."""
+        """Take the first batch out of the queue and give it its sequence."""
         batch = self.queue.popleft()
         if not batch.has_seq:
             if (pid, epoch) != (self.pid, self.epoch) and not self.in_flight:
@@ -86,14 +86,14 @@ class JavaLane:
         (RecordAccumulator.shouldStopDrainBatchesForPartition)."""
         first = self.queue[0]
         if first.has_seq:
-            # Being retried: only the lowest sequence in flight may leave.
+            # It is a retry: only the lowest sequence in flight may be sent.
             return bool(self.in_flight) and self.in_flight[0] is not first
         if self.in_flight and (pid, epoch) != (self.pid, self.epoch):
-            return True  # else the new epoch could be stored before the old one is through
+            return True  # else the new epoch could be stored before the old one is finished
         return self.unresolved is not None
 
     def start_over(self, pid: ProducerId, epoch: ProducerEpoch) -> None:
-        """A new id or epoch: everything in flight is numbered anew, from 0."""
+        """A new id or epoch: give new sequences, from 0, to everything in flight."""
         self.pid, self.epoch = pid, epoch
         self.next_seq, self._first_seq = self._first_seq, 0
         for batch in self.in_flight:
@@ -105,21 +105,21 @@ class JavaLane:
         self.unresolved = None
 
     def is_next(self, seq: Sequence) -> bool:
-        """Whether it follows the last one acknowledged."""
+        """Whether `seq` follows the last acknowledged sequence."""
         expected = 0 if self.last_acked < 0 else (self.last_acked + 1) & MAX_SEQUENCE
         return seq == expected
 
     # ---- outcomes
 
     def acknowledged(self, batch: Batch) -> None:
-        """It is stored."""
+        """The batch is stored."""
         last = batch.last_seq
         if self.last_acked < 0 or 0 < ((last - self.last_acked) & MAX_SEQUENCE) < HALF:
             self.last_acked = last
         self.forget(batch)
 
     def forget(self, batch: Batch) -> None:
-        """It is in flight no more."""
+        """The batch is no longer in flight."""
         if batch in self.in_flight:
             self.in_flight.remove(batch)
 
@@ -129,13 +129,13 @@ class JavaLane:
             return rule_for(outcome).retry
         if self.unresolved is None:
             if not batch.reset and self.is_next(batch.seq):
-                self.bump_wanted = True  # nothing before it can be what is missing
+                self.bump_wanted = True  # nothing before it can be missing
         elif batch.seq == self.unresolved:
             self.bump_wanted = True
         return True
 
     def expired(self, batch: Batch) -> None:
-        """It is over for want of time; if it was tried before, a hole may be left."""
+        """The batch expired. If it was sent before, it may leave a hole."""
         self.forget(batch)
         if batch.attempts:
             behind = (batch.last_seq + 1) & MAX_SEQUENCE
@@ -143,7 +143,7 @@ class JavaLane:
                 self.unresolved = behind
 
     def resolve(self) -> None:
-        """Once nothing is in flight, a hole is filled or calls for a new epoch
+        """When nothing is in flight: the hole is filled, or a new epoch is needed
         (TransactionManager.maybeResolveSequences)."""
         if self.unresolved is not None and not self.in_flight:
             if not self.is_next(self.next_seq):
@@ -153,13 +153,14 @@ class JavaLane:
     # ---- the queue
 
     def give_back(self, batch: Batch, now: Micros, *, in_order: bool) -> None:
-        """Queue a batch to be sent again: at its place in the sequence, or first of all."""
+        """Queue a batch to be sent again: at its place in the sequence (`in_order`), or at the
+        front."""
         batch.attempts += 1
         batch.tried = now
         self.insert(batch, in_order=in_order)
 
     def insert(self, batch: Batch, *, in_order: bool) -> None:
-        """Queue a batch before those that come after it."""
+        """Queue a batch before those that follow it."""
         before = 0
         if in_order:
             for each in self.queue:
@@ -169,7 +170,7 @@ class JavaLane:
         self.queue.insert(before, batch)
 
     def split(self, batch: Batch, *, in_order: bool) -> None:
-        """Two halves in the place of one that was too large; they count as never sent
+        """Replace a batch that was too large by its two halves, which count as never sent
         (RecordAccumulator.splitAndReenqueue)."""
         middle = (len(batch.ops) + 1) // 2
         at = self.in_flight.index(batch) if batch in self.in_flight else -1

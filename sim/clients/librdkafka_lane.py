@@ -1,14 +1,14 @@
 """One partition inside librdkafka's producer (a *toppar* there): messages and their ids.
 
-Each message has an id, counted from 1 in the order in which they were handed in; a sequence is the
+Each message has an id, counted from 1 in the order in which they were handed in. A sequence is the
 distance from the first id of the epoch. So a batch that comes back keeps its messages and, within
-an epoch, its sequences (its *exact range*); and after a bump everything is numbered anew from
-whatever is first in the queue. Here `Batch.place` is the id of a batch's first message.
+an epoch, its sequences (its *exact range*). After a bump everything gets new sequences, starting
+with what is first in the queue. Here `Batch.place` is the id of a batch's first message.
 
 | of an epoch | meaning |
 |---|---|
 | `next_ack` | the sequence that should be acknowledged next |
-| `next_err` | the sequence that should be refused next, when an earlier one was |
+| `next_err` | the sequence that should be refused next, if an earlier one was refused |
 | `acked` | highest message id that was acknowledged, over all epochs |
 
 Source: rd_kafka_toppar_t.rktp_eos, rd_kafka_handle_idempotent_Produce_success.
@@ -26,7 +26,7 @@ from ottla.sim.world.batch import Batch, Op
 
 
 class LibrdkafkaLane:
-    """See the module's text."""
+    """See the module's docstring."""
 
     __slots__ = (
         "_first_seq",
@@ -48,21 +48,21 @@ class LibrdkafkaLane:
     def __init__(self, partition: int, first_seq: Sequence = 0):
         self.partition = partition
         self._first_seq = first_seq
-        """Where the first epoch begins; every other one begins with 0."""
+        """Sequence with which the first epoch begins; every later one begins with 0."""
         self.ops: deque[Op] = deque()
-        """Never sent, in order; the last has message id `_last_id`."""
+        """Ops that were never sent, in order; the last one has message id `_last_id`."""
         self.rewound: list[Batch] = []
-        """To be sent again, by message id: all of them before `ops`."""
+        """Batches to be sent again, by message id; they precede all of `ops`."""
         self.flight: list[Batch] = []
-        """Sent and not answered."""
+        """Batches that are sent and not answered."""
         self.leader: NodeId = 0
-        """Whom it produces to."""
+        """The node that it produces to."""
         self.wait_drain = False
-        """Nothing leaves until nothing is in flight."""
+        """Whether nothing is sent until nothing is in flight."""
         self.pid: ProducerId = NO_PRODUCER_ID
         self.epoch: ProducerEpoch = -1
         self.base_id = 1
-        """Message id that has sequence 0 in this epoch."""
+        """The message id that has sequence 0 in this epoch."""
         self.next_ack: Sequence = 0
         self.next_err: Sequence = 0
         self.acked = 0
@@ -75,7 +75,7 @@ class LibrdkafkaLane:
 
     @property
     def first_id(self) -> int:
-        """Message id of the first one that is queued; of the next to come if none is."""
+        """Message id of the first queued message; if none is queued, of the next to come."""
         if self.rewound:
             return self.rewound[0].place[0]
         return self._last_id + 1 - len(self.ops)
@@ -86,16 +86,17 @@ class LibrdkafkaLane:
         return not self.rewound and not self.ops
 
     def purge(self) -> list[Batch]:
-        """Take out everything that is queued; what was never sent as one batch."""
+        """Take everything queued out; ops that were never sent form one batch."""
         found, self.rewound = self.rewound, []
         if self.ops:
             found.append(self._form(len(self.ops)))
         return found
 
-    # ---- out
+    # ---- sent
 
     def take(self, batch_records: int) -> Batch:
-        """The next batch to send: one that came back, as it was, or as many ops as it may hold."""
+        """The next batch to send: one that came back, unchanged, or a new one of up to
+        `batch_records` ops."""
         batch = self.rewound.pop(0) if self.rewound else self._form(batch_records)
         self.flight.append(batch)
         return batch
@@ -111,21 +112,22 @@ class LibrdkafkaLane:
         batch.number(self.pid, self.epoch, batch.place[0] - self.base_id)
 
     def start_epoch(self, pid: ProducerId, epoch: ProducerEpoch) -> None:
-        """Number everything that is queued anew (rd_kafka_toppar_pid_change)."""
+        """Give new sequences to everything queued (rd_kafka_toppar_pid_change)."""
         assert not self.flight, f"{len(self.flight)} batches in flight while the epoch changes"
         begins, self._first_seq = self._first_seq, 0
         self.pid, self.epoch, self.base_id = pid, epoch, self.first_id - begins
         self.next_ack = self.next_err = begins
 
-    # ---- back
+    # ---- answered
 
     def rewind(self, batch: Batch) -> None:
-        """It comes back, to be sent again in its place."""
+        """The batch comes back, to be sent again at its place."""
         insort(self.rewound, batch, key=lambda each: each.place)
 
     def acknowledged(self, batch: Batch) -> tuple[list[Batch], bool]:
-        """It is stored. Returns what is stored by that proof too, and whether all is well: a
-        success where a refusal was expected means that order is lost, and is fatal."""
+        """The batch is stored. Returns the earlier batches that are therefore stored too, and
+        whether all is well. A success where a refusal was expected means that the order is lost;
+        that is fatal."""
         first = batch.place[0]
         last = first + len(batch.ops) - 1
         behind = (batch.seq + len(batch.ops)) & MAX_SEQUENCE
@@ -144,7 +146,8 @@ class LibrdkafkaLane:
         return proven, True
 
     def refused(self, batch: Batch) -> None:
-        """It is not stored, or nobody knows: the next refusal is expected behind it."""
+        """The batch is not stored, or that is unknown: the batch after it should be refused
+        next."""
         self.next_err = (batch.seq + len(batch.ops)) & MAX_SEQUENCE
 
     def expire(self, before: Micros) -> list[Batch]:

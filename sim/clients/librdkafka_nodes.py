@@ -1,12 +1,13 @@
-"""Whom librdkafka's clients ask, producer and consumer alike, and whom they leave.
+"""Which nodes librdkafka's clients, producer and consumer alike, ask and leave.
 
-It keeps to the connection it used last, which most likely works: whoever was asked a moment ago is
-asked again, whatever it answered. Nodes that Metadata does not name are left at once, with all that
-is open there (since 2.10); so what keeps it from asking a node that knows nothing for ever is that
-node's own answer. Java's clients keep such a connection and only ask nobody on it any more.
+They stay with the connection that they used last, because it most likely works: a node that was
+asked a moment ago is asked again, whatever it answered. Nodes that Metadata does not name are left
+at once, with all requests open there (since 2.10). So a client stops asking a node that knows
+nothing only because of that node's own answer. Java's clients keep such a connection and only stop
+asking on it.
 
-Left out: it prefers brokers learned from Metadata to those it began with, which are the same here,
-and after ten minutes without use it counts in hours.
+Not modelled: librdkafka prefers brokers learned from Metadata to those of bootstrap.servers, which
+are the same here; and after ten minutes without use it counts in hours.
 """
 
 from __future__ import annotations
@@ -20,25 +21,26 @@ from ottla.sim.clients.link import Link
 
 SECOND: Micros = 1_000 * MS
 CONNECT_EVERY: Micros = SECOND
-"""While no connection is up, another one is begun that often (rd_kafka_1s_tmr_cb)."""
+"""While no connection is up, another one is begun this often (rd_kafka_1s_tmr_cb)."""
 
 
 class LibrdkafkaClient(Client):
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, *arguments: Any, **named: Any):
         super().__init__(*arguments, **named)
         self._begun_at: Micros = -CONNECT_EVERY
 
     def named(self, nodes: tuple[NodeId, ...]) -> None:
-        """Leave who is not named (rd_kafka_metadata_decommission_unavailable_brokers)."""
+        """Leave the nodes that are not named
+        (rd_kafka_metadata_decommission_unavailable_brokers)."""
         super().named(nodes)
         for node in [each for each in self.links if each not in self.nodes]:
             self.links[node].leave("not named any more")
 
     def least_loaded(self) -> Link | None:
         """A connection to ask for Metadata on: the least idle one, in whole seconds since something
-        was last sent on it, any of them among equals (rd_kafka_broker_weight_usable)."""
+        was last sent on it; any one among equals (rd_kafka_broker_weight_usable)."""
         up = self._up()
         now = self.kernel.now
         idle = [(now - each.sent_at) // SECOND for each in up]
@@ -60,8 +62,8 @@ class LibrdkafkaClient(Client):
         return None
 
     def _connect_any(self) -> None:
-        """No connection is up: begin one more, to any node that none is begun to, first of all to
-        one that this was never tried with (rd_kafka_connect_any)."""
+        """No connection is up: begin one more, to any node without one; nodes that were never tried
+        come first (rd_kafka_connect_any)."""
         again = self._begun_at + CONNECT_EVERY
         if self.links and self.kernel.now < again:
             self.alarm(again)
@@ -75,4 +77,4 @@ class LibrdkafkaClient(Client):
 
 
 class LibrdkafkaConsumer(LibrdkafkaClient, Consumer):
-    """A consumer of librdkafka's: it differs in whom it asks for Metadata, and in nothing else."""
+    """A consumer of librdkafka's: it differs only in which nodes it asks for Metadata."""

@@ -1,12 +1,12 @@
-"""One connection of a client: what is asked on it, what that is answered, when patience ends.
+"""One connection of a client: its requests, their answers, and its timeouts.
 
-Answers carry no type and come in the order of their requests; whoever reads them must remember what
-was asked (promise-P1). An answer that is not that of the oldest open request is a broken protocol,
-not bad luck: it is noted and ends the run (`ProtocolViolation`). Nothing is remembered of a produce
-request with acks=0, because nothing comes back.
+Answers carry no type and come in the order of their requests, so the reader must remember what was
+asked (promise-P1). An answer that is not for the oldest open request breaks the protocol: it leaves
+a row and ends the run (`ProtocolViolation`). A produce request with acks=0 is not remembered,
+because no answer comes.
 
-A request that is not answered in time takes the connection with it, as in real clients: what else
-is open on it is lost too, and what may still be answered is never heard (half-open, sim-N7).
+If a request is not answered in time, the client closes the connection, as real clients do. Other
+open requests are lost too, and later answers are never received (half-open, sim-N7).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEVER: Micros = 1 << 62
 
 
 class ProtocolViolation(Exception):  # noqa: N818 - it names what it is
-    """A node answered something that was not asked, or out of order: the run ends here."""
+    """A node's answer fits no request, or is out of order: the run ends here."""
 
 
 class Open(NamedTuple):
@@ -42,7 +42,7 @@ class Open(NamedTuple):
 
 
 class Link:
-    """See the module's text. `ready` once the node has answered anything at all."""
+    """See the module's docstring. `ready`: whether the node has answered anything."""
 
     __slots__ = (
         "_alarm_at",
@@ -61,7 +61,7 @@ class Link:
         self.sent_at: Micros = client.kernel.now
         """When something was last sent (librdkafka: `ts_send`)."""
         self.open: deque[Open] = deque()
-        """Oldest first."""
+        """Open requests, oldest first."""
         self._client = client
         self._kernel = client.kernel
         self._alarm_at: Micros = NEVER
@@ -77,9 +77,10 @@ class Link:
         on_lost: Callable[[Lost], None],
         patience: Micros | None = None,
     ) -> None:
-        """Send a request; one of the two is called, once, unless the client closes the link.
+        """Send a request. One of the two callbacks is called, once, unless the client closes the
+        link.
 
-        `patience` is how long the answer may take, the client's request timeout if not given.
+        `patience`: how long the answer may take; None: the client's request timeout.
         """
         span = self._client.request_timeout if patience is None else patience
         deadline = self._kernel.now + span
@@ -97,12 +98,13 @@ class Link:
         self._connection.send(request)
 
     def close(self) -> None:
-        """The client closes and wants to hear nothing more."""
+        """The client closes; no callback is called any more."""
         self.open.clear()
         self._connection.close()
 
     def leave(self, why: str) -> None:
-        """The client closes; whoever waits for an answer hears that there will be none."""
+        """The client closes; the callbacks of open requests are told that there will be no
+        answer."""
         self._connection.close()
         self._client.closed(self, why)
         self._tell_lost(-1)
@@ -132,7 +134,8 @@ class Link:
         self._gone(why, -1)
 
     def _gone(self, why: str, expired: Micros) -> None:
-        """Tell everybody who waits, oldest first: in time until `expired`, or not any more."""
+        """Tell all callbacks that wait, oldest first. A request with a deadline up to `expired`
+        timed out; the others lost their connection."""
         self._client.disconnected(self, why)
         self._tell_lost(expired)
 
@@ -162,4 +165,4 @@ class Link:
 
 
 def _ignore(_: Lost) -> None:
-    """Nobody waits for a greeting: `Client.disconnected` says that the link is gone."""
+    """A lost greeting needs no callback: `Client.disconnected` says that the link is gone."""

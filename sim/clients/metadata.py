@@ -1,12 +1,12 @@
-"""What a client believes about who leads what, and how it finds out.
+"""What a client believes about which node leads what, and how it finds out.
 
-It asks one node at a time, whom is `Client.least_loaded`, and believes what that node believes,
-which may be old (sim-N8), also of which nodes there are. Two things keep it from going back in
-time: a leader of an older epoch than the one it knows is not taken over, and an answer that names
-nobody makes it forget and ask again (Java's `Metadata.updateLatestMetadata`, librdkafka's
+It asks one node at a time, chosen by `Client.least_loaded`. It believes that node's answer, which
+may be old (sim-N8), also about which nodes exist. Two rules keep it from going back in time: it
+does not take over a leader of an older epoch than the one it knows; and if an answer names no
+leader, it forgets the leader and asks again (Java's `Metadata.updateLatestMetadata`, librdkafka's
 `rd_kafka_toppar_broker_update`).
 
-It asks when told to (`refresh`), and when what it knows is older than `metadata_max_age_ms`, but
+It asks when told to (`refresh`), and when its knowledge is older than `metadata_max_age_ms`, but
 never twice within the backoff. Clients older than KIP-320 know no epochs, and do go back in time.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Leader(NamedTuple):
-    """Who leads a partition; node 0 for nobody known."""
+    """The leader of a partition; node 0: not known."""
 
     node: NodeId
     epoch: Term
@@ -38,7 +38,7 @@ UNKNOWN = Leader(0, -1)
 
 
 class View:
-    """See the module's text."""
+    """See the module's docstring."""
 
     __slots__ = (
         "_asking",
@@ -57,9 +57,9 @@ class View:
         config = client.surroundings.config
         self._epochs = config.leader_epochs
         self.leaders: dict[int, Leader] = {}
-        """By partition; those that no answer named yet are missing."""
+        """By partition; partitions that no answer has named yet are missing."""
         self.told_by: NodeId = 0
-        """Who answered last; 0 for nobody yet."""
+        """The node that answered last; 0: none yet."""
         self._client = client
         self._backoff: Micros = config.retry_backoff_ms * 1000
         self._max_age: Micros = config.metadata_max_age_ms * 1000
@@ -69,35 +69,35 @@ class View:
         self._stale_at: Micros = 0
 
     def leader(self, partition: int) -> NodeId:
-        """Who leads it, as far as this client knows; 0 for nobody."""
+        """The leader, as far as this client knows; 0: not known."""
         return self.leaders.get(partition, UNKNOWN).node
 
     def epoch(self, partition: int) -> Term:
-        """The latest leader epoch that this client has heard of; -1 for none."""
+        """The latest leader epoch that this client knows; -1: none."""
         return self.leaders.get(partition, UNKNOWN).epoch
 
     def refresh(self) -> None:
-        """What is known is doubtful: ask, as soon as may be."""
+        """The metadata is in doubt: ask as soon as possible."""
         if not self._wanted:
             self._wanted = True
             self._client.wake()
 
     def hint(self, partition: int, node: NodeId, epoch: Term) -> None:
-        """A node that does not lead says who does (KIP-951): believed if it is news."""
+        """A node that does not lead names the leader (KIP-951): believed if its epoch is newer."""
         if node > 0 and epoch > self.epoch(partition):
             self.leaders[partition] = Leader(node, epoch)
-            if node not in self._client.nodes:  # it comes with its address
+            if node not in self._client.nodes:  # the hint comes with its address
                 self._client.nodes += (node,)
 
     def forget_all_but(self, nodes: Sequence[NodeId]) -> None:
-        """Nobody else can lead: a leader without an address is none (Java: `Cluster.leaderFor`,
-        librdkafka: `rd_kafka_toppar_forget_leader`)."""
+        """No other node can lead: a leader without an address counts as none (Java:
+        `Cluster.leaderFor`, librdkafka: `rd_kafka_toppar_forget_leader`)."""
         for partition, (node, epoch) in self.leaders.items():
             if node not in nodes:
                 self.leaders[partition] = Leader(0, epoch)
 
     def work(self) -> None:
-        """Ask if there is reason to and a way to."""
+        """Ask if there is a reason to and a connection for it."""
         if self._asking:
             return
         now = self._client.kernel.now
@@ -121,7 +121,7 @@ class View:
         self._asking, self._wanted = False, True
 
     def _answered(self, asked: NodeId, answer: MetadataAnswer) -> None:
-        # What was asked for meanwhile is answered by this too (Java: `Metadata.requestUpdate`).
+        # This also answers requests made meanwhile (Java: `Metadata.requestUpdate`).
         self._asking = self._wanted = False
         self.told_by = asked
         self._stale_at = self._client.kernel.now + self._max_age

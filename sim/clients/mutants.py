@@ -1,12 +1,12 @@
 """Clients without one of their safety mechanisms; one override each.
 
-| mutant | whom | what it does |
+| mutant | client | what it does |
 |---|---|---|
-| sim-M20 | Java | told of a gap, it begins a new epoch at once, on all partitions, with what it |
-| | | has in flight: what is stored and not answered is stored again (librdkafka 4953) |
-| sim-M21 | Java | a batch whose answer was lost is numbered anew, as if it were not stored; |
-| | | the numbers of one that expired go to the next, as if free (KAFKA-14034) |
-| sim-M34 | consumer | goes on at the high watermark, not behind what it was given |
+| sim-M20 | Java | after a gap it begins a new epoch at once, on all partitions, with what is |
+| | | in flight: what is stored and not answered is stored again (librdkafka 4953) |
+| sim-M21 | Java | a batch whose answer was lost gets new sequences, as if it were not stored; |
+| | | the sequences of one that expired go to the next, as if free (KAFKA-14034) |
+| sim-M34 | consumer | goes on at the high watermark, not after the records that it got |
 | sim-M35 | all | takes an answer for that to its latest request of the kind (promise-P1) |
 """
 
@@ -59,7 +59,7 @@ class _MixesUp(Client):
 
 
 class MutatedJavaProducer(_MixesUp, JavaProducer):
-    """See the module's text."""
+    """See the module's docstring."""
 
     def _went_wrong(self, lane: JavaLane, batch: Batch, outcome: Outcome) -> None:
         open_before = not batch.done
@@ -81,11 +81,11 @@ class MutatedJavaProducer(_MixesUp, JavaProducer):
 
 
 class MutatedLibrdkafkaProducer(_MixesUp, LibrdkafkaProducer):
-    """See the module's text."""
+    """See the module's docstring."""
 
 
 class MutatedConsumer(_MixesUp, Consumer):
-    """See the module's text."""
+    """See the module's docstring."""
 
     def _fetched(self, node: NodeId, reading: Reading, answer: FetchAnswer) -> None:
         super()._fetched(node, reading, answer)
@@ -95,7 +95,7 @@ class MutatedConsumer(_MixesUp, Consumer):
 
 
 class MutatedLibrdkafkaConsumer(MutatedConsumer, LibrdkafkaConsumer):
-    """See the module's text."""
+    """See the module's docstring."""
 
 
 _GAP = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -108,5 +108,5 @@ _MUTATED: dict[type[Client], type[Client]] = {
 
 
 def mutated(model: type[Model], mutants: Mutants) -> type[Model]:
-    """The class to make clients of: the model itself while nothing is switched off."""
+    """The class to make clients of; `model` itself if no mutant is chosen."""
     return cast(type[Model], _MUTATED[model]) if mutants else model

@@ -1,11 +1,11 @@
-"""Odd requests: what no client of a run sends, so that Kafka's order of checks is walked through.
+"""Odd requests: requests that no real client sends, to exercise Kafka's order of checks.
 
-In one run of eight a client of its own sends a few produce requests, each with one or more things
-wrong with each of its partitions (`Flaw`). Nothing of them is stored and they name no producer that
-there is, so for everybody else it is as if they had not been. Each answer is a `check` row, and
-behind one that is not Kafka's a row of node 0 says what Kafka answers (sim-I38).
+In one run of eight an extra client sends a few produce requests. Each of their partitions has one
+or more flaws (`Flaw`). Nothing of these requests is stored, and they name no producer that exists,
+so they change nothing for the others. Each answer is a `check` row. If it is not Kafka's answer, a
+row of node 0 says what Kafka answers (sim-I38).
 
-All choices come from a stream of their own: other runs do not change.
+All choices come from a stream of their own, so other runs do not change.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ottla.sim.world.order_of_checks import Flaw, Part, answers
 from ottla.sim.world.world import SECOND, World
 
 ODD = 2_000_000
-"""Its number as a client."""
+"""Its client number."""
 ONE_RUN_IN = 8
 REQUESTS = 8
-"""Of such a run."""
+"""How many such a run has."""
 ACKS = (-1, 1, 7)
 OF_A_BATCH = (
     *(Flaw.CRC, Flaw.BASE_OFFSET, Flaw.CODEC, Flaw.COUNT, Flaw.CONTROL, Flaw.NO_SEQUENCE),
@@ -42,14 +42,15 @@ _BYTES = {
     Flaw.COUNT: (HEADER.size - 4, (5).to_bytes(4, "big")),
     Flaw.NO_SEQUENCE: (43, (ODD).to_bytes(8, "big")),
 }
-"""What stands where in its bytes; of two at one place that which is found first."""
+"""By flaw, the bytes that make it; if two are at the same place, the one that is found first
+stays."""
 _CRC_AT = 17
 
 Heard = Callable[[Sequence[PartitionProduced]], None]
 
 
 def flawed(world: World, batches: Sequence[tuple[int, frozenset[Flaw]]], acks: int) -> list[Part]:
-    """The partitions of a request with such batches, and all that is wrong with each of them."""
+    """The partitions of a request with such batches, and all flaws of each."""
     numbers = [partition for partition, _ in batches]
     found = []
     for partition, flaws in batches:
@@ -63,7 +64,7 @@ def flawed(world: World, batches: Sequence[tuple[int, frozenset[Flaw]]], acks: i
 
 
 def batch_of(flaws: frozenset[Flaw]) -> bytes:
-    """A batch of one record with these flaws; those of its request are none of its own."""
+    """A batch of one record with these flaws; flaws of the request do not show in it."""
     attributes = sum(bits for flaw, bits in _ATTRIBUTES.items() if flaw in flaws)
     good = build_batch([b"odd"], attributes=attributes)
     data = bytearray(good)
@@ -77,7 +78,8 @@ def batch_of(flaws: frozenset[Flaw]) -> bytes:
 
 
 def ask(world: World, node: NodeId, parts: Sequence[Part], acks: int, heard: Heard) -> None:
-    """Send a node an odd request; its answer is noted, judged and then `heard`."""
+    """Send an odd request to a node. Its answer becomes a row, is judged, and is passed to
+    `heard`."""
     batches = [(each.partition, batch_of(each.flaws)) for each in parts]
 
     def come(answer: Frame) -> None:
@@ -103,14 +105,14 @@ def _note(
 
 
 class OddRequests:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, world: World):
         self._world = world
         self._stream = world.choices.stream("odd requests")
 
     def start(self) -> None:
-        """Begin, if this run has any: at any time of its load."""
+        """Schedule the requests at random times of the load, if this run has any."""
         world, stream = self._world, self._stream
         if stream.below(ONE_RUN_IN) == 1:
             for _ in range(REQUESTS):
@@ -135,5 +137,5 @@ class OddRequests:
         if stream.below(2):
             found.add(stream.pick(OF_A_BATCH))
         if Flaw.OLD_MAGIC in found:
-            found.discard(Flaw.TRANSACTIONAL)  # In those days there were none.
+            found.discard(Flaw.TRANSACTIONAL)  # Batches of the old magic cannot be transactional.
         return frozenset(found)

@@ -1,8 +1,8 @@
 """What both producer models share: ops and their outcomes, ids, produce requests.
 
-A producer is *handed* ops and owes each of them exactly one end: `ok`, `fail` (certainly not
-stored) or `info` (nobody knows). Between the two, everything is its model's business. Idempotent it
-is only with acks=all; both libraries refuse or switch it off otherwise.
+A producer is *handed* ops, and each op gets exactly one outcome: `ok`, `fail` (certainly not
+stored) or `info` (unknown). What happens in between depends on the model. A producer is idempotent
+only with acks=all; otherwise both libraries refuse idempotence or switch it off.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_EPOCH: ProducerEpoch = 32767
 
 
 class Producer(Client):
-    """See the module's text."""
+    """See the module's docstring."""
 
     model: str
-    """Whose rules it follows: a word of the setting `client_model`."""
+    """The rules that it follows: a value of the setting `client_model`."""
 
     def __init__(self, surroundings: Surroundings, number: int, acks: int):
         super().__init__(surroundings, number)
@@ -45,7 +45,7 @@ class Producer(Client):
         self.pid: ProducerId = NO_PRODUCER_ID
         self.epoch: ProducerEpoch = -1
         self.failed = False
-        """It is in a fatal state and takes no ops any more."""
+        """Whether it is in a fatal state and takes no ops any more."""
         self.open_ops = 0
         """Ops without an outcome."""
         self._handed: dict[int, int] = {}
@@ -74,28 +74,28 @@ class Producer(Client):
         self.accept(Op(number, partition, self.kernel.now))
 
     def accept(self, op: Op) -> None:
-        """Put an op where it waits to be sent."""
+        """Put an op into the queue."""
         raise NotImplementedError
 
     def abandon(self) -> Sequence[Batch]:
-        """Take out every batch with ops that have no outcome yet; none is sent any more."""
+        """Take out every batch that has ops without an outcome; none is sent any more."""
         raise NotImplementedError
 
     def at_rest(self) -> bool:
-        """Whether nothing of it is open, or may still come to be stored."""
+        """Whether no op is open, and none may still be stored."""
         return self.open_ops == 0 and not any(
             each.answer is ProduceAnswer for link in self.links.values() for each in link.open
         )
 
     def crash(self) -> None:
-        """Die, as a process does: what was sent may be stored or not, nobody will know."""
+        """Die, as a process does: whether what was sent is stored stays unknown."""
         self.stop()
         for batch in self.abandon():
             self.give_up(batch, GivenUp.CRASHED)
         assert self.open_ops == 0, f"{self.open_ops} ops have no outcome after a crash"
 
     def succeed(self, batch: Batch, base: Offset, node: NodeId | None) -> None:
-        """Its ops are acknowledged; `base` is NO_OFFSET when nobody said where."""
+        """Its ops are acknowledged; `base` is NO_OFFSET if the offset is unknown."""
         batch.done = True
         self.open_ops -= len(batch.ops)
         for place in range(len(batch.ops)):
@@ -103,7 +103,7 @@ class Producer(Client):
             self._end("ok", batch, place, off=off, node=node)
 
     def give_up(self, batch: Batch, reason: Reason) -> None:
-        """Its ops fail to their owner: for certain, or with nobody knowing."""
+        """Its ops fail: certainly not stored, or unknown."""
         batch.done = True
         self.open_ops -= len(batch.ops)
         kind = "info" if batch.may_be_stored else "fail"
@@ -201,13 +201,13 @@ class Producer(Client):
     def came(
         self, batch: Batch, outcome: Outcome, part: PartitionProduced | None, node: NodeId
     ) -> None:
-        """Something came of a batch that was sent to `node`; `part` is the answer, if any."""
+        """A batch that was sent to `node` has an outcome; `part` is the answer, if there is one."""
         raise NotImplementedError
 
     # ---- ids
 
     def have_id(self) -> bool:
-        """Whether there is a producer id; asks for one, of any node, if not."""
+        """Whether there is a producer id; if not, it asks a node for one."""
         if self.pid != NO_PRODUCER_ID:
             return True
         if self._asking_id:
@@ -223,7 +223,8 @@ class Producer(Client):
         return False
 
     def link_for_id(self) -> Link | None:
-        """Where to ask for an id (Java: `Sender.maybeSendAndPollTransactionalRequest`)."""
+        """A connection to ask for an id on (Java:
+        `Sender.maybeSendAndPollTransactionalRequest`)."""
         return self.least_loaded()
 
     def _id_answered(self, answer: InitProducerIdAnswer) -> None:
@@ -235,7 +236,7 @@ class Producer(Client):
         self.wake()
 
     def _no_id(self, outcome: Outcome) -> None:
-        """The service for producer ids is not there now (sim-L3): try again, later each time."""
+        """No producer id could be had now (sim-L3): try again, each time after a longer wait."""
         self.row("error", code=outcome.name)
         self._asking_id = False
         self._ask_id_at = self.kernel.now + self.backed_off(self._id_failures)

@@ -1,17 +1,17 @@
 """The Java producer: Sender, RecordAccumulator and TransactionManager without transactions.
 
-What it is about (KIP-98, KIP-360, KIP-480, KIP-951; K-CLIENTS):
+Its rules (KIP-98, KIP-360, KIP-480, KIP-951; K-CLIENTS):
 
-* a queue of batches per partition; a request takes the first one of each partition that its node
-  leads, as long as the connection has less than `in_flight` requests open;
-* a batch gets its sequence when it first leaves the queue and keeps it over retries. A batch that
-  comes back goes to its place in the sequence, and only the lowest one in flight may leave again,
-  so that after any trouble a partition goes on one batch at a time;
-* a batch that expires after it was tried leaves a hole: nothing new leaves until nothing is in
-  flight, and then, if the hole was not filled, the epoch is bumped here, without asking anybody,
-  and that partition's batches are numbered anew. Other partitions follow when they are empty;
-* without idempotence a batch that comes back goes to the front: with several in flight, two that
-  come back change places. That is what plain producers do.
+* There is a queue of batches per partition. A request takes the first batch of each partition that
+  its node leads, as long as the connection has less than `in_flight` requests open.
+* A batch gets its sequence when it first leaves the queue and keeps it over retries. A batch that
+  comes back goes to its place in the sequence. Only the lowest one in flight may be sent again, so
+  that after an error a partition goes on one batch at a time.
+* A batch that expires after it was sent leaves a hole: nothing new is sent until nothing is in
+  flight. Then, if the hole was not filled, the producer bumps the epoch by itself, and that
+  partition's batches get new sequences. Other partitions follow when they are empty.
+* Without idempotence a batch that comes back goes to the front. With several in flight, two that
+  come back change places. Plain producers do that.
 
 `work` is the Sender's loop body (runOnce), run until there is nothing left to send.
 """
@@ -34,7 +34,7 @@ from ottla.sim.world.outcomes import GivenUp, Outcome
 
 
 class JavaProducer(Producer):
-    """See the module's text."""
+    """See the module's docstring."""
 
     model = "java"
 
@@ -42,13 +42,13 @@ class JavaProducer(Producer):
         super().__init__(surroundings, number, acks)
         self._lanes: dict[int, JavaLane] = {}
         self._first = 0
-        """Which partition a request looks at first: they take turns."""
+        """The partition that a request looks at first: they take turns."""
         self._one_at_a_time = self.in_flight == 1
 
     # ---- in
 
     def accept(self, op: Op) -> None:
-        """Into the open batch of its partition, or a new one."""
+        """Put an op into the open batch of its partition, or a new one."""
         lane = self._lanes.get(op.partition)
         if lane is None:
             lane = self._lanes[op.partition] = JavaLane(op.partition, self.first_seq)
@@ -56,7 +56,7 @@ class JavaProducer(Producer):
         self.wake()
 
     def abandon(self) -> Sequence[Batch]:
-        """What is in the network and in the queues."""
+        """The batches in the network and in the queues."""
         found: list[Batch] = []
         for lane in self._lanes.values():
             found += (*lane.network, *lane.queue)
@@ -81,11 +81,11 @@ class JavaProducer(Producer):
         self._expire()
 
     def _bump(self) -> None:
-        """Start the next epoch, and its sequences for the partitions that asked for it."""
+        """Start the next epoch, with new sequences for the partitions that asked for it."""
         if self.pid == NO_PRODUCER_ID:
             return
         if self.epoch == MAX_EPOCH:
-            self.pid = NO_PRODUCER_ID  # asked for anew; the lanes are numbered when it is there
+            self.pid = NO_PRODUCER_ID  # the next id gives the lanes new sequences
             return
         self.epoch += 1
         for lane in self._lanes.values():
@@ -93,7 +93,7 @@ class JavaProducer(Producer):
                 lane.start_over(self.pid, self.epoch)
 
     def _send_round(self) -> bool:
-        """One request to each node that is ready for one; whether any was sent."""
+        """Send one request to each node that is ready for one. False: none was sent."""
         lanes: dict[NodeId, list[JavaLane]] = {}
         ready: dict[NodeId, None] = {}
         for lane in self._turned():
@@ -119,11 +119,12 @@ class JavaProducer(Producer):
         return lanes[start:] + lanes[:start]
 
     def _muted(self, lane: JavaLane) -> bool:
-        """With one request in flight, a partition has one, wherever its leader goes."""
+        """With `in_flight` 1, a partition has one batch in the network, wherever its leader
+        goes."""
         return self._one_at_a_time and bool(lane.network)
 
     def _sendable(self, lane: JavaLane) -> bool:
-        """Whether there is reason to send now (RecordAccumulator.batchReady)."""
+        """Whether there is a reason to send now (RecordAccumulator.batchReady)."""
         if self._muted(lane):
             return False
         first = lane.queue[0]
@@ -138,7 +139,7 @@ class JavaProducer(Producer):
         return False
 
     def _backs_off(self, lane: JavaLane, batch: Batch) -> bool:
-        """Whether it came back too lately; a new leader is tried at once (KIP-951)."""
+        """Whether its backoff is not over; a new leader is tried at once (KIP-951)."""
         epoch = self.view.epoch(lane.partition)
         if epoch > batch.leader_epoch:
             batch.leader_epoch, batch.leader_attempts = epoch, batch.attempts
@@ -151,7 +152,7 @@ class JavaProducer(Producer):
         return True
 
     def _drain(self, link: Link, lanes: list[JavaLane]) -> bool:
-        """One request with the first batch of each partition that may go."""
+        """Send one request with the first batch of each partition that may be sent."""
         taken: list[Batch] = []
         for lane in lanes:
             if self._muted(lane) or self._backs_off(lane, lane.queue[0]):
@@ -172,7 +173,8 @@ class JavaProducer(Producer):
     # ---- time runs out
 
     def _expire(self) -> None:
-        """End what was not acknowledged within the delivery timeout; the network's first."""
+        """End batches that were not acknowledged within the delivery timeout, first those in the
+        network."""
         now, soonest = self.kernel.now, NEVER
         for lane in self._lanes.values():
             for batch in self._overdue(lane.network, now):
@@ -195,7 +197,7 @@ class JavaProducer(Producer):
             lane.expired(batch)
         self.wake()
 
-    # ---- out
+    # ---- outcomes
 
     def came(
         self, batch: Batch, outcome: Outcome, part: PartitionProduced | None, node: NodeId

@@ -1,18 +1,18 @@
 """librdkafka's producer, idempotent or plain (confluent-kafka and all that is built on it).
 
-Where it differs from Java (K-CLIENTS; src/rdkafka_broker.c, rdkafka_idempotence.c):
+It differs from Java (K-CLIENTS; src/rdkafka_broker.c, rdkafka_idempotence.c):
 
-* whatever has to be retried makes its partition *drain*: nothing leaves until everything in flight
-  is answered, and nothing leaves for a new leader before the old one has answered;
-* a bump concerns all partitions together: nothing leaves anywhere until nothing is in flight
-  anywhere; then the epoch goes up, without asking anybody, and each partition numbers what it has
-  queued from 0. What may have been stored of it is stored twice then (librdkafka#4953);
-* the success of a later batch is proof that earlier ones were stored, which went unanswered: they
-  are acknowledged without an offset;
-* a sequence error at the head of the line is *fatal*: the producer takes nothing any more;
-* it knows nothing of leaders but what metadata says (no hints), and never splits a batch.
+* After any retry its partition *drains*: nothing is sent until everything in flight is answered.
+  Nothing is sent to a new leader before the old one has answered.
+* A bump concerns all partitions together: nothing is sent until nothing is in flight anywhere. Then
+  the producer bumps the epoch by itself, and each partition gives what it has queued new sequences
+  from 0. What of it was stored before is then stored twice (librdkafka#4953).
+* The success of a later batch proves that earlier batches without an answer were stored: they are
+  acknowledged without an offset.
+* A sequence error at the head of the line is *fatal*: the producer takes nothing any more.
+* It knows leaders only from metadata (no hints), and never splits a batch.
 
-One thing is simplified: it limits what is in flight of a partition to 5 less the number of
+One thing is simplified. librdkafka limits what a partition has in flight to 5 less the number of
 *messages* in flight, which for batches of 5 and more leaves a single request. Here requests are
 counted, so that pipelines are as deep as the settings say.
 
@@ -38,12 +38,12 @@ from ottla.sim.world.batch import Batch, Op
 from ottla.sim.world.outcomes import GivenUp, Outcome
 
 LEAST_PATIENCE: Micros = 100 * MS
-"""What a request may take when its messages' own time is all but over."""
+"""How long a request may take at least, even if less time is left for its messages."""
 
 
 @unique
 class _State(Enum):
-    """rd_kafka_idemp_state_t, as far as a producer without transactions has it."""
+    """rd_kafka_idemp_state_t, as far as it is used without transactions."""
 
     ASSIGNED = "an id is there, or asked for"
     DRAIN_BUMP = "waits for nothing to be in flight, then bumps the epoch"
@@ -51,7 +51,7 @@ class _State(Enum):
 
 
 class LibrdkafkaProducer(LibrdkafkaClient, Producer):
-    """See the module's text."""
+    """See the module's docstring."""
 
     model = "librdkafka"
 
@@ -63,7 +63,7 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
     # ---- in
 
     def accept(self, op: Op) -> None:
-        """Into the queue of its partition."""
+        """Put an op into the queue of its partition."""
         lane = self._lanes.get(op.partition)
         if lane is None:
             lane = self._lanes[op.partition] = LibrdkafkaLane(op.partition, self.first_seq)
@@ -71,7 +71,7 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
         self.wake()
 
     def abandon(self) -> Sequence[Batch]:
-        """What is in flight and in the queues."""
+        """The batches in flight and in the queues."""
         found: list[Batch] = []
         for lane in self._lanes.values():
             found += (*lane.flight, *lane.purge())
@@ -80,13 +80,13 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
     # ---- the loop
 
     def work(self) -> None:
-        """Let overdue messages go, then send whatever may be sent."""
+        """Expire overdue messages, then send what may be sent."""
         have_id = not self.idempotent or self.have_id()
         expired = 0
         for lane in self._lanes.values():
             expired += self._expire(lane)
         if expired and self.idempotent and have_id:
-            self._drain_and_bump()  # they leave a hole in the sequence
+            self._drain_and_bump()  # expired messages leave a hole in the sequence
         if have_id:
             for lane in self._lanes.values():
                 if not lane.empty:
@@ -133,7 +133,7 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
         return not self.idempotent or len(lane.flight) < self.in_flight
 
     def _due(self, lane: LibrdkafkaLane) -> bool:
-        """Whether the first batch has waited long enough, for company or for its backoff."""
+        """Whether the first batch has waited long enough, for more ops or for its backoff."""
         if lane.rewound:
             first = lane.rewound[0]
             at = first.tried + self.backed_off(max(0, first.retries - 1))
@@ -154,13 +154,13 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
         self.send(link, (batch,), min(self.request_timeout, max(LEAST_PATIENCE, left)))
 
     def link_for_id(self) -> Link | None:
-        """Where to ask for an id (rd_kafka_idemp_broker_any)."""
+        """A connection to ask for an id on (rd_kafka_idemp_broker_any)."""
         return self.any_up()
 
     # ---- the epoch
 
     def _drain_and_bump(self) -> None:
-        """Go on in a new epoch once nothing is in flight (rd_kafka_idemp_drain_epoch_bump)."""
+        """Go on in a new epoch when nothing is in flight (rd_kafka_idemp_drain_epoch_bump)."""
         if self._state is not _State.FATAL:
             self._state = _State.DRAIN_BUMP
             self._bump_if_drained()
@@ -174,14 +174,14 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
             self.wake()
 
     def _fatal(self) -> None:
-        """It cannot be told any more what is stored: nothing that is queued will be sent."""
+        """It cannot know any more what is stored: nothing that is queued will be sent."""
         self.failed = True
         self._state = _State.FATAL
         for lane in self._lanes.values():
             for batch in lane.purge():
                 self.give_up(batch, GivenUp.FATAL)
 
-    # ---- out
+    # ---- outcomes
 
     def came(
         self, batch: Batch, outcome: Outcome, part: PartitionProduced | None, node: NodeId
@@ -234,7 +234,7 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
             self._drain_and_bump()
 
     def _retry(self, lane: LibrdkafkaLane, batch: Batch, *, counts: bool) -> None:
-        """Back into the queue, to be sent again once what is in flight is answered."""
+        """Put it back into the queue, to be sent again when everything in flight is answered."""
         if self.failed:
             self.give_up(batch, GivenUp.FATAL)
             return

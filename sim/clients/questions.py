@@ -1,14 +1,15 @@
-"""Questions: what readers ask now and then, so that answers and errors can be compared with a log.
+"""Questions: requests as readers send them now and then, to compare answers and errors with a log.
 
-A client of its own asks a few in every run: where a partition begins, ends, has its first record of
-a time, who leads it, and where a leader epoch ended; it fetches beyond the end and below the log
-start, and with an epoch that the log may not have had. It asks the leader, or any node; most of its
-questions name a leader epoch, which may be too old or too new. What it is told becomes a `learn`
-row, or an `error` row with what it had asked; what a consumer would do then, it does: it goes to
-where its reset policy says, or where it was sent, and reads there.
+In every run an extra client sends a few: where a partition begins, ends, or has its first record of
+a time; which node leads it; where a leader epoch ended. It fetches beyond the end, below the log
+start, and with an epoch that the log may not have had. It asks the leader, or any node. Most
+questions name a leader epoch, which may be too old or too new. Each answer becomes a `learn` row,
+or an `error` row with the question. Then the client does what a consumer would do: it goes where
+its reset policy says, or where the answer sent it, and reads there.
 
-All choices come from a stream of their own. Each question has a client number of its own, so that
-whoever reads here and there is no consumer that reads on. No answer is waited for.
+All choices come from a stream of their own. Each question has a client number of its own, because a
+client that reads here and there is not a consumer that reads on. Questions do not wait for each
+other.
 """
 
 from __future__ import annotations
@@ -39,25 +40,25 @@ from ottla.sim.world.frames import (
 from ottla.sim.world.world import World
 
 ASKER = 3_000_000
-"""The first of its numbers as a client."""
+"""Its first client number."""
 ASKED_A_RUN = 12
 ONE_BATCH = 1
-"""Bytes of a fetch: at least one batch is given."""
+"""Bytes of a fetch: at least one batch is returned."""
 FAR = 1_000
-"""Records beyond the end, for who is lost altogether."""
+"""Records beyond the end, for a reader that is far off."""
 
 
 class Question(NamedTuple):
-    """What is asked of one node."""
+    """One question to one node."""
 
     what: str
     """latest, earliest, time, epoch, leader or fetch."""
     node: NodeId
     partition: int
     value: int = ANY_EPOCH
-    """The time, or the epoch; of a fetch that of the record before, if any."""
+    """The time, or the epoch; of a fetch the epoch of the record before, if any."""
     off: Offset = 0
-    """Of a fetch."""
+    """The offset of a fetch."""
     leads: Term = ANY_EPOCH
     """The leader epoch that it names."""
 
@@ -66,8 +67,8 @@ Heard: TypeAlias = Callable[[Question, ErrorCode, Offset], None]
 
 
 class Asker:
-    """One client with its questions, one after the other. `heard` is told what comes of each: an
-    error, or an offset (of a fetch, the next one; of a leader, its node)."""
+    """One client with its questions, one after the other. `heard` is called with the result of
+    each: an error, or an offset (of a fetch, the next one; of a leader, its node)."""
 
     def __init__(self, world: World, number: int, heard: Heard | None = None):
         self._world = world
@@ -75,7 +76,7 @@ class Asker:
         self._heard = heard or (lambda _question, _error, _off: None)
 
     def ask(self, question: Question, then: Callable[[Offset], None] | None = None) -> None:
-        """Send it. `then` hears an offset to go on from, if there is one."""
+        """Send it. `then` is called with an offset to go on from, if there is one."""
         world = self._world
         since = len(world.history.rows)
 
@@ -108,7 +109,7 @@ class Asker:
         return -1
 
     def hear_listed(self, question: Question, answer: Any, since: int) -> Offset:
-        """An offset, by time or not."""
+        """The answer is an offset, by time or not."""
         part = listed(answer)
         if part.error_code is not ErrorCode.NONE:
             return self._failed(question, since, part.error_code)
@@ -127,7 +128,7 @@ class Asker:
         return part.offset
 
     def hear_described(self, question: Question, answer: MetadataAnswer, since: int) -> Offset:
-        """Who leads."""
+        """The answer names the leader."""
         (topic,) = answer.topics
         error, leads = topic.error_code, -1
         for part in topic.partitions:
@@ -142,7 +143,7 @@ class Asker:
         return -1
 
     def hear_ended(self, question: Question, answer: Any, since: int) -> Offset:
-        """Where an epoch ended."""
+        """The answer says where an epoch ended."""
         part = ended(answer)
         if part.error_code is not ErrorCode.NONE:
             return self._failed(question, since, part.error_code)
@@ -159,7 +160,7 @@ class Asker:
         return part.end_offset
 
     def hear_fetched(self, question: Question, answer: Any, since: int) -> Offset:
-        """Records, or why there are none."""
+        """The answer has records, or the reason why there are none."""
         part = fetched(answer)
         if part.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._failed(question, since, part.error, question.off)
@@ -211,13 +212,13 @@ class Asker:
         return position
 
     def _reset(self, question: Question) -> None:
-        """By its reset policy: even numbers go to the beginning, odd ones to the end."""
+        """Apply its reset policy: even client numbers go to the beginning, odd ones to the end."""
         what = QUESTIONS[LATEST if self._number % 2 else EARLIEST]
         where = Question(what, question.node, question.partition)
         self.ask(where, partial(self.read, where))
 
     def read(self, found: Question, off: Offset) -> None:
-        """Read one batch where it was sent to."""
+        """Read one batch at the offset that the answer named."""
         self.ask(Question("fetch", found.node, found.partition, off=off))
 
 
@@ -244,7 +245,7 @@ def _request(question: Question) -> Any:
 
 
 class Questions:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, world: World):
         self._world = world
@@ -252,7 +253,7 @@ class Questions:
         self._number = ASKER
 
     def start(self) -> None:
-        """Begin: at any times of the load."""
+        """Schedule the questions at random times of the load."""
         world = self._world
         for _ in range(ASKED_A_RUN):
             world.kernel.after(self._stream.below(world.config.load_ms * MS), self._strike)
@@ -272,41 +273,42 @@ class Questions:
         question = make(self, node, partition, term)._replace(leads=leads)
         asker.ask(question, partial(asker.read, question) if question.what == "time" else None)
 
-    # ---- what is asked, at a node, of a partition that is led in that term
+    # ---- the questions, by node, partition and the term of its leader
 
     def latest(self, node: NodeId, partition: int, _: Term) -> Question:
-        """Where it ends."""
+        """Where the partition ends."""
         return Question("latest", node, partition)
 
     def earliest(self, node: NodeId, partition: int, _: Term) -> Question:
-        """Where it begins."""
+        """Where the partition begins."""
         return Question("earliest", node, partition)
 
     def leader(self, node: NodeId, partition: int, _: Term) -> Question:
-        """Who leads it."""
+        """Which node leads the partition."""
         return Question("leader", node, partition)
 
     def by_time(self, node: NodeId, partition: int, _: Term) -> Question:
-        """The first record of a time: of one that there is, or of somewhat later than all."""
+        """The first record of a time: of a time that a record may have, a bit later, or before all
+        records."""
         end = self._stream.below(self._world.config.records + 1)
         time = self._stream.pick((time_of(end), time_of(end) + 1, FIRST_TIME - FAR))
         return Question("time", node, partition, time)
 
     def epoch(self, node: NodeId, partition: int, term: Term) -> Question:
-        """The end of an epoch, of this one or of any before it; seldom, of one still to come."""
+        """The end of an epoch: the present one, an earlier one, or seldom a future one."""
         return Question("epoch", node, partition, self._stream.below(term + 2))
 
     def beyond(self, node: NodeId, partition: int, _: Term) -> Question:
-        """What lies at the end, a little beyond it, or far."""
+        """Fetch at the end, a little beyond it, or far beyond it."""
         ahead = self._stream.pick((0, 1, 2, 5, FAR))
         return Question("fetch", node, partition, off=self._end(partition) + ahead)
 
     def below(self, node: NodeId, partition: int, _: Term) -> Question:
-        """What lies before the end, maybe below the log start."""
+        """Fetch before the end, maybe below the log start."""
         return Question("fetch", node, partition, off=self._stream.below(self._end(partition) + 1))
 
     def diverged(self, node: NodeId, partition: int, term: Term) -> Question:
-        """What follows a record of some epoch, as a reader's own log may have it."""
+        """Fetch after a record of some epoch that a reader's own log may have."""
         has, off = self._stream.below(term + 1), self._stream.below(self._end(partition) + 3)
         return Question("fetch", node, partition, has, off)
 

@@ -1,8 +1,8 @@
-"""The Java producer's rules: what it does with each outcome (K-CLIENTS).
+"""The Java producer's rules: what it does for each outcome (K-CLIENTS).
 
-`retry` stands for the exceptions that are retriable, `refresh` for those that doubt the metadata.
-What is not in the table fails the batch; with idempotence the partition then starts a new epoch.
-Two codes need more than a row: MESSAGE_TOO_LARGE splits a batch of several records, and
+`retry` stands for exceptions that are retriable, `refresh` for those that put the metadata in
+doubt. Outcomes that are not in the table fail the batch; with idempotence the partition then starts
+a new epoch. Two codes need more than a row. MESSAGE_TOO_LARGE splits a batch of several records.
 OUT_OF_ORDER_SEQUENCE_NUMBER depends on what is known of earlier batches (`JavaLane.may_retry`).
 
 Source: Sender.completeBatch, canRetry; TransactionManager.canRetry; the exceptions' own classes.
@@ -47,5 +47,5 @@ RULES: Mapping[Outcome, Rule] = {
 
 
 def rule_for(outcome: Outcome) -> Rule:
-    """What the Java producer does, leaving aside what its transaction manager adds."""
+    """What the Java producer does, without what its transaction manager adds."""
     return RULES.get(outcome, FAIL)

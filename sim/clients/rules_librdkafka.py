@@ -1,9 +1,9 @@
-"""librdkafka's rules: what it does with each outcome (K-CLIENTS).
+"""librdkafka's rules: what it does for each outcome (K-CLIENTS).
 
-`refresh` doubts the metadata and implies a retry; `counts` says whether the retry counts, which
-only its backoff grows with. What is not in the table fails the batch; with idempotence everything
-is then drained and the epoch bumped. OUT_OF_ORDER_SEQUENCE_NUMBER has its own rules with
-idempotence (`order_error`).
+`refresh` puts the metadata in doubt and implies a retry. `counts` says whether the retry counts;
+only its backoff depends on that. Outcomes that are not in the table fail the batch; with
+idempotence everything is then drained and the epoch bumped. With idempotence
+OUT_OF_ORDER_SEQUENCE_NUMBER has its own rules (`order_error`).
 
 Source: rd_kafka_err_action and rd_kafka_handle_Produce_error in src/rdkafka_request.c.
 """
@@ -50,13 +50,13 @@ RULES: Mapping[Outcome, Rule] = {
 
 
 def rule_for(outcome: Outcome) -> Rule:
-    """What librdkafka does, leaving aside what idempotence adds."""
+    """What librdkafka does, without what idempotence adds."""
     return RULES.get(outcome, FAIL)
 
 
 @unique
 class OrderError(Enum):
-    """What OUT_OF_ORDER_SEQUENCE_NUMBER means, by where the batch stands."""
+    """What OUT_OF_ORDER_SEQUENCE_NUMBER means for a batch, by its place in the sequence."""
 
     HEAD_OF_LINE = "nothing before it is open: client and broker disagree, fatal"
     BEHIND = "one before it failed: bump and retry"
@@ -64,8 +64,8 @@ class OrderError(Enum):
 
 
 def order_error(seq: Sequence, next_ack: Sequence) -> OrderError:
-    """Which it is, for a batch that begins at `seq` when `next_ack` is expected to be acknowledged
-    next (rd_kafka_handle_idempotent_Produce_error)."""
+    """The meaning for a batch that begins at `seq`, if `next_ack` should be acknowledged next
+    (rd_kafka_handle_idempotent_Produce_error)."""
     ahead = (seq - next_ack) & MAX_SEQUENCE
     if ahead == 0:
         return OrderError.HEAD_OF_LINE

@@ -1,13 +1,13 @@
-"""Topic requests: a client that has topics made and deleted, beside the one that records go to.
+"""Topic requests: a client that has extra topics created and deleted, besides the one for records.
 
-In one run of three it asks for something a few times over the load: a new topic, one that is there
-already, one that was deleted, the deletion of one, or of one that is gone. One request is under way
-at a time, to any node. A topic whose request came to nothing definite (the connection broke, the
-controller was not reached in time) is left alone from then on: what becomes of it nobody can say,
-but all nodes must agree about it. Every step is a `topic` row, and so is, at the end, what each
-node knows (`sim/ending/topics.py`); sim-I48 judges them.
+In one run of three it sends a few requests over the load: to create a new topic, one that exists,
+or one that was deleted; to delete a topic, or one that is gone. One request is open at a time, to
+any node. A request may have no definite outcome: its connection broke, or the controller was not
+reached in time. Then its topic is left alone: whether it exists is unknown, but all nodes must
+agree about it. Every step is a `topic` row, and so is, at the end, what each node knows
+(`sim/ending/topics.py`); sim-I48 judges them.
 
-All choices come from a stream of their own: other runs do not change.
+All choices come from a stream of their own, so other runs do not change.
 """
 
 from __future__ import annotations
@@ -23,38 +23,39 @@ from ottla.sim.world.frames import Frame, create_topic, delete_topic, error_of_t
 from ottla.sim.world.world import World
 
 NUMBER = 3_000_000
-"""Its number as a client."""
+"""Its client number."""
 ONE_RUN_IN = 3
 REQUESTS = 10
-"""Of such a run, at most: nothing is asked while an answer is waited for."""
+"""How many such a run has at most: none is sent while an answer is awaited."""
 MOST_PARTITIONS = 2
 CREATE, DELETE = "create", "delete"
 LATE = "timeout"
-"""What became of a request that was not answered in time."""
+"""The outcome of a request that was not answered in time."""
 _DONE = {CREATE: "created", DELETE: "deleted"}
 _PREFIX = "topic-"
 _AGAIN = {ErrorCode.TOPIC_ALREADY_EXISTS.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.name}
-"""What is answered, in good order, about what is there already, or is gone."""
+"""Proper answers about a topic that exists already, or is gone."""
 
 
 def name_of(topic: int) -> str:
-    """What a topic is called."""
+    """The name of a topic."""
     return f"{_PREFIX}{topic}"
 
 
 def number_of(name: str) -> int:
-    """Which topic is called that."""
+    """The number of the topic of that name."""
     return int(name.removeprefix(_PREFIX))
 
 
 def partitions_of(topic: int) -> int:
-    """How many partitions a topic is made with."""
+    """With how many partitions a topic is created."""
     return 1 + topic % MOST_PARTITIONS
 
 
 class TopicRequest:
-    """One request, to `node`, for a topic to be made or deleted. Both ends are noted, and `heard`
-    is told the code of the second: what was done, the name of an error, or why there is none."""
+    """One request to `node`, to create or delete a topic. Its begin and its end are rows. `heard`
+    is called with the code of the end: what was done, the name of an error, or why there is no
+    answer."""
 
     def __init__(
         self, world: World, node: NodeId, what: str, topic: int, heard: Callable[[str], None]
@@ -99,7 +100,7 @@ def _request(
 
 
 class TopicRequests:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, world: World):
         self._world = world
@@ -111,14 +112,14 @@ class TopicRequests:
         """Whether a request is under way."""
 
     def start(self) -> None:
-        """Begin, if this run has any: at any time of its load."""
+        """Schedule the requests at random times of the load, if this run has any."""
         world, stream = self._world, self._stream
         if stream.below(ONE_RUN_IN) == 1:
             for _ in range(REQUESTS):
                 world.kernel.after(stream.below(world.config.load_ms * MS), self.strike)
 
     def strike(self) -> None:
-        """Ask for something, unless an answer is waited for."""
+        """Send a request, unless an answer is awaited."""
         stream = self._stream
         node, which = stream.pick(self._world.nodes), stream.below(7)
         if self._waiting:
@@ -140,7 +141,7 @@ class TopicRequests:
         TopicRequest(self._world, node, what, topic, partial(self._over, topic))
 
     def _over(self, topic: int, code: str) -> None:
-        """What is known of the topic now."""
+        """Update what is known of the topic."""
         self._waiting = False
         if code in _AGAIN:
             return

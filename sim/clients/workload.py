@@ -1,14 +1,14 @@
-"""The workload: who is handed what, when; and all clients of a run together.
+"""The workload: which producer is handed which record when; and all clients of a run together.
 
-`config.records` records go to `config.producers` producers, each an even share over `load_ms`.
-Plainly they are handed out one by one at even distances. What is drawn (stream `workload`) makes
-bursts of it: a burst takes several records at the time of its first and leaves a pause where the
-others would have been. Setting `arrivals` may ask for even distances all the same, or for random
-ones. Which partition a record goes to is drawn as well, as by a key's hash.
+`config.records` records go to `config.producers` producers, each an even share over `load_ms`. The
+plain case is one record at a time at even distances. Choices (stream `workload`) make bursts: a
+burst takes several records at the time of its first, and leaves a pause where the others would have
+been. The setting `arrivals` may ask for even distances anyway, or for random ones. Each record's
+partition is drawn as well, as by a key's hash.
 
-A producer may be replaced in the middle (sim-L1): its application died, or thinks that it did, and
-starts again with a new producer id. A *zombie* is the old instance when it is still alive: it goes
-on with what it was handed. One that is in a fatal state is replaced too, as applications do.
+A producer may be replaced in the middle (sim-L1): its application died, or seems to have died, and
+starts again with a new producer id. A *zombie* is the old instance that is still alive: it goes on
+with the records that it has. A producer in a fatal state is replaced too, as applications do.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import ENDLESS, World
 
 BURSTS = (1, 1, 2, 3, 5, 8, 13, 20)
-"""Sizes of bursts: the large ones fill what may be in flight."""
+"""Sizes of bursts: the large ones fill all that may be in flight."""
 MAX_DEATH: Micros = 10 * MS
-"""A producer dies at most so long after a burst: while something of it is in flight."""
+"""A producer dies at most this long after a burst, while some of it is in flight."""
 
 Model: TypeAlias = type[JavaProducer] | type[LibrdkafkaProducer]
 
@@ -50,19 +50,19 @@ CONSUMERS: dict[str, tuple[type[Consumer], ...]] = {
 
 
 def make_clients(world: World) -> Clients:
-    """The clients that `world.config` asks for; `start` sets them to work."""
+    """The clients that `world.config` asks for; `start` starts them."""
     return Clients(world)
 
 
 class Clients:
-    """See the module's text. Numbers: producers from 1, consumers, then whoever replaces one."""
+    """See the module's docstring. Numbers: producers from 1, then consumers, then replacements."""
 
     def __init__(self, world: World):
         config = world.config
         self.world = world
         self.config = config
         self.producers: list[Producer] = []
-        """By place; who replaced one stands in its place."""
+        """The present producers; a replacement takes the place of the one that it replaces."""
         self.retired: list[Producer] = []
         """Replaced and still alive."""
         self.handed = 0
@@ -103,25 +103,26 @@ class Clients:
             _Share(self, place).begin()
 
     def probe(self, partition: int) -> int:
-        """Hand out one more record, for this partition; its number."""
+        """Hand out one more record for this partition; returns its number."""
         self.hand(partition % len(self.producers), partition)
         return self.handed - 1
 
     def asker(self, partition: int) -> Producer:
-        """The client that is asked for such a record."""
+        """The client that gets such a record."""
         return self.producers[partition % len(self.producers)]
 
     def idle(self) -> bool:
-        """Whether every record was handed out and has its outcome, and none is on its way."""
+        """Whether all records have been handed out and have their outcome, and none is on its
+        way."""
         return not self.left and all(each.at_rest() for each in (*self.producers, *self.retired))
 
     def stop_faults(self) -> None:
-        """No producer is replaced any more but one that is of no use."""
+        """Replace no producer any more, unless it is in a fatal state."""
         self._replacing = False
 
     def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, Consumer]]:
-        """The consumers, with the partitions, of these, that they have not read to the high
-        watermark; as those are that nobody leads."""
+        """The consumers with each of these partitions that they have not read to the high
+        watermark; a partition without a leader counts as such."""
         return [
             (partition, each)
             for each in self.consumers
@@ -133,7 +134,7 @@ class Clients:
     # ---- replacing a producer
 
     def replace(self, place: int, *, zombie: bool) -> None:
-        """A new instance, with a new id, takes over from here; the old one dies or lives on."""
+        """A new instance with a new id takes over; the old one dies or lives on."""
         old = self.producers[place]
         new = self.producers[place] = self._producer(place)
         what = "lives on" if zombie else "died"
@@ -145,7 +146,7 @@ class Clients:
         new.start()
 
     def die(self, number: int) -> None:
-        """The producer of that number dies, and is replaced: as long as faults go on."""
+        """The producer of that number dies and is replaced, as long as faults go on."""
         numbers = [each.number for each in self.producers]
         if self._replacing and number in numbers:
             self.replace(numbers.index(number), zombie=False)
@@ -158,7 +159,7 @@ class Clients:
         self.handed += 1
 
     def perhaps_replace(self, place: int) -> None:
-        """After a burst: has its application died?"""
+        """After a burst: maybe its application dies."""
         if self._replacing and self.stream.chance(self.config.restart_ppm):
             zombie = bool(self.stream.below(2))
             after = self.stream.below(MAX_DEATH)
@@ -170,7 +171,7 @@ class Clients:
 
 
 class _Share:
-    """What one producer is handed over the run."""
+    """The records that one producer is handed over the run."""
 
     def __init__(self, clients: Clients, place: int):
         config: RunConfig = clients.config
@@ -184,7 +185,7 @@ class _Share:
         self.random = config.arrivals == "random"
 
     def begin(self) -> None:
-        """The first burst."""
+        """Schedule the first burst."""
         if self.left:
             offset = self.distance * self.place // self.clients.config.producers
             self.clients.world.kernel.after(offset, self._burst)

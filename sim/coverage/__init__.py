@@ -1,4 +1,4 @@
 """What runs reach: named scenarios that came about by chance, rules, and abstract states.
 
-Not: whether it was right (`invariants`).
+Not: whether what happened was right (`invariants`).
 """

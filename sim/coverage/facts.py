@@ -49,7 +49,7 @@ class Reign(NamedTuple):
 
 
 class Facts:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, rows: Sequence[Event]):
         self.rows = rows

@@ -1,4 +1,4 @@
-"""How every run ends: faults stop, and then everything has to come right within a bound.
+"""How every run ends: faults stop, and then everything must recover within a bound.
 
 Not: what is judged afterwards (`invariants`).
 """

@@ -186,7 +186,7 @@ class Breaking:
 
 
 def _ended_by(error: BaseException, history: History) -> Anomaly | None:
-    """See the module's text. None: it is somebody else's to handle."""
+    """See the module's docstring. None: it is somebody else's to handle."""
     if isinstance(error, AnomalyError):
         return error.anomaly
     if isinstance(error, ConfigError) or not isinstance(error, Exception):

@@ -64,7 +64,7 @@ class NotLive(Exception):  # noqa: N818 - it names what it is
 
 
 class Ending:
-    """See the module's text. Choices: stream `ending`."""
+    """See the module's docstring. Choices: stream `ending`."""
 
     def __init__(self, world: World, clients: Waiting):
         self.world = world

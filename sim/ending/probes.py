@@ -38,7 +38,8 @@ class Asked(Protocol):
 
 
 class Probes:
-    """See the module's text. `core`: the nodes that were healed; `healed`: the row since when."""
+    """See the module's docstring. `core`: the nodes that were healed; `healed`: the row since
+    when."""
 
     def __init__(
         self,

@@ -142,7 +142,8 @@ CONTROLLER_PARTITION = -1
 
 
 class Event(NamedTuple):
-    """One row. None where a kind has nothing to say; the table in the module's text says what."""
+    """One row. None where a kind has nothing to say; the table in the module's docstring says
+    what."""
 
     eid: int
     """Place in the total order of the run, from 0 without gaps."""

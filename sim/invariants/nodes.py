@@ -50,7 +50,7 @@ class Steps:
 
 
 class Nodes:
-    """See the module's text. Made from an index, when something has to be looked up."""
+    """See the module's docstring. Made from an index, when something has to be looked up."""
 
     def __init__(self, index: Index):
         self._rows = index.rows

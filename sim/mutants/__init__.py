@@ -1,4 +1,4 @@
-"""Mutants: the broker with one safety mechanism switched off, to see whether it is missed.
+"""Mutants: the broker with one safety mechanism switched off, to see whether that is detected.
 
-Not: who counts the runs until it is (`sweeps`), nor mutants of clients (`clients`).
+Not: how many runs that takes (`sweeps`), nor mutants of clients (`clients`).
 """

@@ -39,7 +39,7 @@ class _LastingEpochs(OffsetIndex):
 
 
 class MutatedPartition(Partition):
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, settings: PartitionSettings, in_sync: InSync, mutants: Mutants):
         if Mutant.ONE_IN_SYNC in mutants:

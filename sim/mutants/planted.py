@@ -34,7 +34,7 @@ class PlantedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """One planted mutant: see the table in the module's text."""
+    """One planted mutant: see the table in the module's docstring."""
 
     id: str
     room: str

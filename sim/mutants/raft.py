@@ -66,7 +66,7 @@ class MutatedState(RaftState):
 
 
 class MutatedCore(RaftCore):
-    """See the module's text."""
+    """See the module's docstring."""
 
     __slots__ = ("_mutants",)
 

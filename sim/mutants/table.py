@@ -23,7 +23,7 @@ _DUPLICATE = int(Fact.FINISHED | Fact.IN_FLIGHT)
 
 
 class MutatedTable(ProducerTable):
-    """See the module's text. `leads` says whether this replica leads at the moment."""
+    """See the module's docstring. `leads` says whether this replica leads at the moment."""
 
     def __init__(
         self, profile: Profile, max_producers: int, mutants: Mutants, leads: Callable[[], bool]

@@ -26,7 +26,7 @@ End: TypeAlias = Callable[[], None]
 
 
 class FaultContext:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, world: World, stream: Stream):
         self.world = world

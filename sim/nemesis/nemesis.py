@@ -28,7 +28,7 @@ _BY_NAME = {each.name: each for each in (*PROGRAMS, *BEYOND)}
 
 
 class Nemesis:
-    """See the module's text. Choices: streams `swarm faults` and `nemesis`."""
+    """See the module's docstring. Choices: streams `swarm faults` and `nemesis`."""
 
     def __init__(self, world: World):
         self._world = world

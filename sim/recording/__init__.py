@@ -1,4 +1,4 @@
-"""What a history does not say of a run, collected while it is done once more.
+"""Details of a run that its history lacks, collected while the run is repeated.
 
 Not: pages made of it (`ottla.report`).
 """

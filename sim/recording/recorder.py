@@ -80,7 +80,7 @@ def went_on(rows: Sequence[Event], anomaly: Anomaly | None) -> bool:
 
 
 class Recorder:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, noticed: Anomaly | None = None) -> None:
         """`noticed`: what is broken in no row, in a run that went on behind it."""

@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """What is new on one replica. See the module's text; None and empty: as before."""
+    """What is new on one replica. See the module's docstring; None and empty: as before."""
 
     node: NodeId
     partition: int

@@ -46,7 +46,7 @@ class Watcher(Protocol):
 
 
 class ToldNetwork(SimNetwork):
-    """The network between nodes, with somebody who is told. See the module's text."""
+    """The network between nodes, with somebody who is told. See the module's docstring."""
 
     def __init__(self, world: World, watcher: Watcher):
         super().__init__(world.kernel, world.choices, world.config)
@@ -73,7 +73,7 @@ class ToldNetwork(SimNetwork):
 
 
 class ToldConnection(Connection):
-    """A client's connection, with somebody who is told. See the module's text."""
+    """A client's connection, with somebody who is told. See the module's docstring."""
 
     __slots__ = ("_watcher",)
 

@@ -1,4 +1,4 @@
 """Named scenarios: transcripts over a simulated world (`script.py` has the language).
 
-Not: faults by chance (`nemesis`).
+Not: random faults (`nemesis`).
 """

@@ -35,7 +35,7 @@ def span_of(text: str) -> Micros:
 
 
 class Faults:
-    """Part of a `Script`; see the module's text."""
+    """Part of a `Script`; see the module's docstring."""
 
     def __init__(self, stage: Stage):
         self._stage = stage

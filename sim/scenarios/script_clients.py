@@ -170,7 +170,7 @@ class Person:
 
 
 class Sender(Person):
-    """A producer; see the module's text."""
+    """A producer; see the module's docstring."""
 
     def __init__(self, world: World, names: Names, name: str, number: int, pid: int):
         super().__init__(world, names, name, number)

@@ -16,7 +16,7 @@ _PREFIX = "do_"
 
 
 class Stage:
-    """See the module's text. `run` runs a command of any part."""
+    """See the module's docstring. `run` runs a command of any part."""
 
     def __init__(self, run: Callable[[list[str]], None]) -> None:
         self.run = run

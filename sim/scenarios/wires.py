@@ -17,7 +17,7 @@ from ottla.sim.world.world import World
 
 
 class Wires:
-    """Part of a `Script`; see the module's text."""
+    """Part of a `Script`; see the module's docstring."""
 
     def __init__(self, stage: Stage):
         self._stage = stage

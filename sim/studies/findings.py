@@ -160,7 +160,7 @@ class Findings:
 
 
 def table_of(title: str, rows: Rows, note: str = "") -> Table:
-    """A table of what a query gave. See the module's text for what names of columns mean."""
+    """A table of what a query gave. See the module's docstring for what names of columns mean."""
     names = [each for each in (rows[0] if rows else ()) if not _is_end(each, rows[0])]
     columns = tuple(Column(head(each), number=_is_number(each, rows)) for each in names)
     full = {name: any(_needs_three(row, name) for row in rows) for name in names}

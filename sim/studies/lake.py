@@ -75,7 +75,8 @@ SCRATCH = "_scratch-"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run, and what is asked of it: see the module's text for what of it may change."""
+    """What is run, and what is asked of it: see the module's docstring for what of it may
+    change."""
 
     study: str
     """The text of its file."""

@@ -116,7 +116,7 @@ class ChartAsked:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """See the module's text."""
+    """See the module's docstring."""
 
     name: str
     title: str

@@ -1,4 +1,5 @@
-"""Many runs: sweeps and their folders, tapes on disk, shrinking, kills of mutants, and why.
+"""Many runs: sweeps and their folders, tapes on disk, shrinking, kills of mutants, and
+explanations.
 
-Not: one run (`ottla.sim.run`), and what SQL makes of many (`studies`).
+Not: one run (`ottla.sim.run`), and what SQL computes from many (`studies`).
 """

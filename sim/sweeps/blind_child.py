@@ -41,7 +41,7 @@ class Seed(NamedTuple):
 
 
 def main() -> None:
-    """See the module's text."""
+    """See the module's docstring."""
     settings, limit = sys.argv[1], float(sys.argv[2])
     out = os.dup(1)
     os.dup2(2, 1)  # a mutant may print

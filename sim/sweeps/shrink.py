@@ -60,7 +60,7 @@ Progress = Callable[[int, int, Case], None]
 
 
 class Shrinker:
-    """See the module's text. `enough()` ends it between two replays."""
+    """See the module's docstring. `enough()` ends it between two replays."""
 
     def __init__(self, case: Case, replay: Replay, enough: Callable[[], bool], progress: Progress):
         first = replay(case)

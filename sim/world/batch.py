@@ -1,8 +1,8 @@
 """Records on their way through a producer: ops, and the batches that carry them.
 
-An *op* is one record from when it is handed to a producer until its outcome is known; its number is
-the value that the record holds, so that a copy is recognised whatever it was sent as. A batch keeps
-its ops together for good, unless it is split for being too large.
+An *op* is one record, from when a producer is handed it until its outcome is known. Its number is
+the value that the record holds, so that every copy of it is recognised. A batch keeps its ops
+together, unless it is split because it is too large.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from ottla.sim.world.outcomes import Outcome, may_be_stored
 VALUE_BYTES = 8
 NO_SEQUENCE: Sequence = -1
 FIRST_TIME: Millis = 1_000_000
-"""About the time of the first record."""
+"""About the time of the first record, in ms."""
 
 
 class Op(NamedTuple):
-    """One record that a producer was handed."""
+    """One record that was handed to a producer."""
 
     number: int
     partition: int
     handed: Micros
-    """When."""
+    """When it was handed in."""
 
 
 def payload_of(value: int, size: int) -> bytes:
-    """The bytes of a record that holds `value`."""
+    """The bytes of a record that holds `value`: `size` bytes."""
     return value.to_bytes(VALUE_BYTES, "big").ljust(size, b"\0")
 
 
 def time_of(value: int) -> Millis:
-    """The time of the record that holds `value`: later ones are later in the long run, and often
-    earlier than those just before them, so that questions by time have answers of all kinds."""
+    """The timestamp of the record that holds `value`. Timestamps grow in the long run, but a record
+    is often earlier than those just before it, so that requests by time get answers of all
+    kinds."""
     return FIRST_TIME + 10 * value + 3 * (value * 37 % 101 - 50)
 
 
@@ -47,7 +48,7 @@ def record_of(value: int, size: int) -> NewRecord:
 
 
 def value_of(payload: bytes) -> int:
-    """What a record holds."""
+    """The value that a record holds."""
     return int.from_bytes(payload[:VALUE_BYTES], "big")
 
 
@@ -78,36 +79,36 @@ class Batch:
         self.partition = partition
         self.place = place
         self.created = created
-        """When its first op was handed in: its delivery timeout counts from here."""
+        """When its first op was handed in: its delivery timeout is counted from here."""
         self.ops: list[Op] = []
         self.attempts = 0
-        """How often it was given back to be sent again."""
+        """How often it was queued again after a failed attempt."""
         self.retries = 0
-        """librdkafka: how many of its retries count."""
+        """librdkafka: how many of its attempts count as retries."""
         self.tried: Micros = created
-        """When it was last given back."""
+        """When it was last queued."""
         self.pid: ProducerId = NO_PRODUCER_ID
         self.epoch: ProducerEpoch = -1
         self.seq: Sequence = NO_SEQUENCE
         """Sequence of its first record, once it has one."""
         self.reset = False
-        """Its sequence is not the one it was first sent with."""
+        """Whether its sequence is no longer the one it was first sent with."""
         self._suspect = False
         self._unanswered = 0
         self.done = False
-        """Its ops have their outcome; answers that still come change nothing for them."""
+        """Its ops have their outcome: later answers change nothing for them."""
         self.leader_epoch: Term = -1
         self.leader_attempts = -1
-        """How often it had been tried when its leader last changed (KIP-951)."""
+        """The value of `attempts` when its leader last changed (KIP-951)."""
         self._data: bytes | None = None
 
     @property
     def has_seq(self) -> bool:
-        """Whether it has a place in its producer's sequence; never for a plain producer."""
+        """Whether it has sequences; never for a plain producer."""
         return self.seq >= 0
 
     def numbers(self) -> dict[str, int]:
-        """The history's columns that say which sequences it holds."""
+        """The columns of the history that say which sequences it holds."""
         if self.seq < 0:
             return {}
         return {"pid": self.pid, "epoch": self.epoch, "seq": self.seq, "seq_last": self.last_seq}
@@ -118,16 +119,16 @@ class Batch:
         return self.seq_of(len(self.ops) - 1)
 
     def seq_of(self, place: int) -> Sequence:
-        """Sequence of one of its records."""
+        """Sequence of the record at `place`, from 0."""
         return (self.seq + place) & MAX_SEQUENCE
 
     def number(self, pid: ProducerId, epoch: ProducerEpoch, seq: Sequence) -> None:
-        """Give it a place in its producer's sequence, or another one."""
+        """Give it sequences, or other ones."""
         self.pid, self.epoch, self.seq = pid, epoch, seq & MAX_SEQUENCE
         self._data = None
 
     def data(self, record_bytes: int) -> bytes:
-        """What is sent: the same bytes as long as its numbers are the same."""
+        """The bytes that are sent: the same bytes as long as its sequences are the same."""
         if self._data is None:
             self._data = build_batch(
                 [record_of(op.number, record_bytes) for op in self.ops],
@@ -142,21 +143,21 @@ class Batch:
 
     @property
     def may_be_stored(self) -> bool:
-        """Whether anything of it that was sent may be in the log, whatever comes later."""
+        """Whether any attempt may be in the log, whatever answers still come."""
         return self._suspect or self._unanswered > 0
 
     def sent(self) -> None:
-        """It has left for a node."""
+        """An attempt was sent to a node."""
         self._unanswered += 1
 
     def came(self, outcome: Outcome) -> None:
-        """What came of sending it once."""
+        """An attempt ended with this outcome."""
         self._unanswered -= 1
         if may_be_stored(outcome):
             self._suspect = True
 
     def part(self, start: int, end: int, place: int) -> Batch:
-        """Some of its records as a batch of their own, with the same sequences."""
+        """Some of its records as a new batch, with the same sequences."""
         part = Batch(self.partition, (*self.place, place), self.created)
         part.ops = self.ops[start:end]
         part._suspect = self._suspect

@@ -1,9 +1,9 @@
-"""`ClientHost`: a node as the handlers of one client's requests see it, with somebody who watches.
+"""`ClientHost`: a node as the handlers of one client's requests see it, watched.
 
-It is `ottla.broker.wire.host.Host`, and the node answers everything; but what a partition decides
-about a batch becomes a row of the history before the client hears of it, and producer ids go by the
-world, which may give one out twice. A ticket in a partition says who asked: its `on_done` is a
-`Submitted`.
+It is an `ottla.broker.wire.host.Host`, and the node answers everything. Two things differ. A
+partition's answer for a batch becomes a row of the history before the client gets it. And the world
+hands out producer ids, because it may give one out twice. A ticket in a partition says which client
+asked: its `on_done` is a `Submitted`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Submitted:
-    """What is called when a ticket is done, and whose ticket it is."""
+    """The callback of a ticket, which also says whose ticket it is."""
 
     __slots__ = ("_tell", "arrival", "client", "connection")
 
@@ -35,7 +35,7 @@ class Submitted:
         self.client = host.client
         self.connection = host.connection
         self.arrival = arrival
-        """How many tickets of the connection came before."""
+        """How many tickets the connection submitted before."""
         self._tell = tell
 
     def __call__(self, ticket: Matched) -> None:
@@ -47,7 +47,7 @@ NOBODYS: tuple[int | None, int | None, int | None] = (None, None, None)
 
 
 def whose(ticket: ProduceTicket) -> tuple[int | None, int | None, int | None]:
-    """The client, its connection, and how many tickets of that came before."""
+    """The client, its connection, and how many tickets that connection submitted before."""
     asked = ticket.on_done
     if isinstance(asked, Submitted):
         return asked.client, asked.connection, asked.arrival
@@ -55,7 +55,7 @@ def whose(ticket: ProduceTicket) -> tuple[int | None, int | None, int | None]:
 
 
 class ClientHost:
-    """See the module's text. `connection`: its number on the node."""
+    """See the module's docstring. `connection`: its number on the node."""
 
     def __init__(self, life: Life, host: Host, client: int, connection: int):
         self._life = life

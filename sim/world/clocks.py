@@ -1,11 +1,11 @@
-"""The clocks of the nodes: none of them knows the simulator's time.
+"""The clocks of the nodes, which differ from the simulator's time.
 
-A node's monotonic clock starts somewhere, drifts, may be found further on at once (a machine that
-slept), and is set back by nobody (that is what monotonic means); its wall clock may be off by
-hours, jump either way, be slewed as NTP does, or stand still (sim-C1). Both are straight lines over
-the simulator's time, in whole numbers; a change begins a new line where the old one ends.
+A node's monotonic clock has some start value and drifts. It may jump forward (a machine that
+slept), but never back. Its wall clock may be off by hours, jump either way, be slewed as NTP does,
+or stand still (sim-C1). Both are straight lines over the simulator's time, in whole microseconds. A
+change begins a new line where the old one ends.
 
-A clock goes on through the lives of its node: it belongs to the machine.
+A clock belongs to the machine, so it goes on through the lives of its node.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NodeClock:
         self.base = base
         """What it showed at `since`."""
         self.since: Micros = 0
-        """When its present line began, by the simulator's time."""
+        """The simulator's time at which its present line began."""
         self.rate = MILLION + drift_ppm
         """How far it goes in a million microseconds."""
         self._wall_base: Micros = 0
@@ -43,7 +43,7 @@ class NodeClock:
         return self.base + span
 
     def when(self, shown: Micros) -> Micros:
-        """The first time at which it shows `shown`, if its rate stays as it is."""
+        """The simulator's first time at which it shows `shown`, if its rate stays as it is."""
         span = shown - self.base
         if self.rate != MILLION:
             span = -(-span * MILLION // self.rate)
@@ -57,20 +57,21 @@ class NodeClock:
         return self._wall_base + (now - self._wall_since) * self._wall_rate // MILLION
 
     def jump(self, now: Micros, span: Micros) -> None:
-        """It is that much further at once, as behind a machine's sleep; never back."""
+        """It jumps forward by `span`, as after a machine's sleep; never back."""
         assert span >= 0, f"a monotonic clock set back by {-span} us"
         self.base, self.since = self.read(now) + span, now
 
     def drift(self, now: Micros, ppm: int) -> None:
-        """From now on it goes that much faster (or slower)."""
+        """From now on it is `ppm` millionths faster (or slower)."""
         self.base, self.since = self.read(now), now
         self.rate = MILLION + ppm
 
     def step_wall(self, now: Micros, offset_ms: Millis) -> None:
-        """The wall clock is off by so much from here on, if it goes as it should."""
+        """The wall clock is off by `offset_ms` from now on. Its rate stays as it is."""
         self._wall_base, self._wall_since = now + 1000 * offset_ms, now
 
     def slew_wall(self, now: Micros, ppm: int) -> None:
-        """From now on the wall clock goes that much faster or slower; at -`MILLION` it stands."""
+        """From now on the wall clock is `ppm` millionths faster or slower; at -`MILLION` it stands
+        still."""
         self._wall_base, self._wall_since = self._wall(now), now
         self._wall_rate = MILLION + ppm

@@ -1,6 +1,6 @@
-"""`Decoder`: what batches hold, each looked into once.
+"""`Decoder`: the values in batches.
 
-The same bytes lie in every log and are given to every consumer; in a run they are parsed once.
+The same bytes lie in every log and go to every consumer; a run parses them once.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from ottla.sim.world.batch import value_of
 
 
 class Decoder:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self) -> None:
         self._values: dict[bytes, tuple[int, ...]] = {}
 
     def values(self, batch: RecordBatch) -> tuple[int, ...]:
-        """What its records hold, in order."""
+        """The values of its records, in order."""
         known = self._values.get(batch.data)
         if known is None:
             known = tuple([value_of(each.value or b"") for each in records_of(batch)])

@@ -1,19 +1,19 @@
 """Disks: how long a sync takes, what a crash leaves, what breaks.
 
-A `SimDisk` is a machine's medium (`ottla.log.memory_disk.MemoryDisk`, whose recovery is the one the
-LMDB store has too) with the time that its syncs take. It outlives the lives of its node.
+A `SimDisk` is a machine's medium (`ottla.log.memory_disk.MemoryDisk`) and the time that its syncs
+take. It outlives the lives of its node. Its recovery is the LMDB store's.
 
 | fault | what happens |
 |---|---|
-| slow sync (sim-D1) | it takes a hundred times as long, by rate |
+| slow sync (sim-D1) | it takes a hundred times as long; drawn for each sync, at a rate |
 | stall (sim-D1) | no sync ends before `stalled_until` |
-| crash (sim-D2) | of the appends not synced, some oldest ones survive, drawn |
-| kill (sim-P1) | likewise, but that those in the page cache are none of the process's to lose |
-| torn tail (sim-D3) | and of those that survive the last is damaged: recovery cuts it off |
+| crash (sim-D2) | of the unsynced appends the oldest few survive; how many is drawn |
+| kill (sim-P1) | as a crash, but what is in the page cache survives |
+| torn tail (sim-D3) | the last of the appends that survive is damaged: recovery cuts it off |
 | error (sim-D4) | a sync fails; the store refuses everything afterwards |
-| lost sync (sim-D2, beyond the budget) | a sync says that it ended and has kept nothing |
+| lost sync (sim-D2, beyond the budget) | a sync reports success and has kept nothing |
 | old copy (sim-D6, beyond the budget) | the disk is what it was some time ago |
-| wiped (sim-D6) | there is nothing on it: its node must refuse to start |
+| wiped (sim-D6) | the disk is empty: its node must refuse to start |
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SLOW_TIMES = 100
 
 
 class SimDisk:
-    """See the module's text. Choices: stream `disk N`."""
+    """See the module's docstring. Choices: stream `disk N`."""
 
     def __init__(self, node: NodeId, kernel: Kernel, choices: Choices, config: RunConfig):
         self.medium = MemoryDisk()
@@ -50,22 +50,22 @@ class SimDisk:
         self.quiet = False
         """Nothing goes wrong any more."""
         self.damage_kept = "M32" in config.mutants
-        """Recovery does not look at checksums: what is torn is read as it is."""
+        """Whether recovery ignores checksums: torn entries are read as they are."""
         self.lies = False
-        """Syncs say that they ended and keep nothing: beyond what any Raft stands."""
+        """Whether syncs report success and keep nothing: no Raft survives that."""
         self.medium.meta[CLUSTER_ID_KEY] = CLUSTER_ID.encode()
         self._copy: dict[GroupId, Image] = {}
         self.cached = 0
-        """Appends up to that number are in the page cache: only a loss of power takes them, if no
-        sync has made them durable. As a rule none are, for a commit ends with a sync; but where
-        nothing is flushed they wait there, and so they do where a sync only says that it ended."""
+        """Appends up to that number are in the page cache. Only a loss of power takes them, and
+        only if no sync has made them durable. Usually there are none, because a commit ends with a
+        sync. But without flushes they stay there, and so they do if a sync only pretends."""
         self._lasting = False
-        """What the last life left behind is on the disk, all of it."""
+        """Whether all that the last life left behind is on the disk."""
         self._kernel = kernel
         self._config = config
 
     def sync(self, ended: Callable[[], None]) -> None:
-        """Have `ended` called when a sync that begins now is through."""
+        """Call `ended` when a sync that begins now has ended."""
         config, stream, now = self._config, self.stream, self._kernel.now
         if self._unflushed:
             self.cached = self._newest
@@ -78,7 +78,7 @@ class SimDisk:
             self._kernel.at(max(now + span, self.stalled_until), ended)
 
     def stall(self, span: Micros) -> None:
-        """No sync ends within that span; one that began to stall earlier may do so for longer."""
+        """No sync ends within `span`. A stall that began earlier may last longer."""
         self.stalled_until = max(self.stalled_until, self._kernel.now + span)
 
     def hang(self) -> None:
@@ -98,33 +98,33 @@ class SimDisk:
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing on it says that it is of this cluster."""
+        """Whether it has no mark that says it belongs to this cluster."""
         return not knows(CLUSTER_ID, self.medium.meta.get(CLUSTER_ID_KEY))
 
     def keep_copy(self) -> None:
-        """Keep what is on it now, for `restore`."""
+        """Keep a copy of its present state, for `restore`."""
         for group, image in self.medium.images.items():
             self._copy[group] = kept = copy(image)
             kept.entries = image.entries[:]
 
     def restore(self) -> None:
-        """It is what it was when the copy was kept: only while its node is dead."""
+        """Return to the state of the copy; only while its node is dead."""
         self._forget()
         self.medium.images.update(self._copy)
 
     def wipe(self) -> None:
-        """There is nothing on it: only while its node is dead."""
+        """Erase it; only while its node is dead."""
         self._forget()
         self.medium.images.clear()
         self.medium.meta.clear()
 
     def _forget(self) -> None:
-        """Nothing that is on it can be taken back any more, nor is there anything in a cache."""
+        """Nothing on it can be undone any more, and nothing is in a cache."""
         self.medium.undo.clear()
         self.cached = min(self.cached, self._newest)
 
     def heal(self) -> None:
-        """Neither slow nor about to fail any more."""
+        """Syncs are neither slow nor about to fail any more."""
         self.stalled_until = 0
         self.go_on()
         self.medium.sync_error = None
@@ -134,8 +134,8 @@ class SimDisk:
         """A process dies, or (`power`) its machine does: returns how many appends are lost.
 
         A store stages its appends in the process; they leave it with the commit that a sync is. So
-        who is killed (signal 9) loses appends too, never a part of one, and none that are in the
-        page cache. `torn`: the power goes in the middle of the newest append: all before it is
+        a process that is killed (signal 9) loses appends too, but only whole ones, and none in the
+        page cache. `torn`: the power fails in the middle of the newest append, so all before it is
         there, and a part of it.
         """
         if self._lasting:
@@ -157,8 +157,9 @@ class SimDisk:
         return lost
 
     def opened(self) -> None:
-        """A new life has read the medium. What outlived a loss of power was on it, not in a cache,
-        and a store flushes what it finds, if it flushes at all: nothing takes it away any more."""
+        """A new life has read the medium. What survived a loss of power was on it, not in a cache;
+        and a store flushes what it finds, if it flushes at all. So nothing can take it away any
+        more."""
         if self._lasting:
             self._lasting = False
             self.medium.sync(self._newest)
@@ -170,16 +171,16 @@ class SimDisk:
 
     @property
     def _unflushed(self) -> bool:
-        """Commits do not wait for a sync."""
+        """Whether commits do not wait for a sync."""
         return self._config.flush == FlushPolicy.OFF.value
 
     def log_end(self, group: GroupId) -> LogIndex:
-        """Where a dead node's log ends, as its next life will find it."""
+        """Where a dead node's log ends when its next life opens it."""
         image = self.medium.images[group]
         return min((image.last_index, *(each - 1 for each in image.damaged)))
 
     def _tear(self) -> None:
-        """Damage the newest append that no sync covers: a torn write, found by recovery."""
+        """Damage the newest append that no sync covers: a torn write, which recovery finds."""
         for record in self.medium.undo[-1]:
             if isinstance(record, tuple):
                 image, length, _ = record
@@ -198,7 +199,7 @@ class SimDisk:
 
 
 def _damaged(entry: Entry) -> Entry:
-    """The entry as its bytes would be read back after a torn write: its last record is another."""
+    """The entry as its bytes are read after a torn write: its last record is a different one."""
     batch = entry.payload
     if not isinstance(batch, RecordBatch):
         return entry

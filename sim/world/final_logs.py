@@ -1,4 +1,4 @@
-"""The rows of what stands in every log at the end of a run, record by record."""
+"""The rows for all logs at the end of a run, record by record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add_final_logs(
     world: World, views: Mapping[tuple[NodeId, GroupId], LogView], partitions: Mapping[GroupId, int]
 ) -> None:
-    """Add them for every living node, in the order of nodes and groups."""
+    """Add the rows for every living node, in the order of nodes and groups."""
     for (node, group), view in sorted(views.items(), key=lambda each: each[0]):
         if partitions[group] >= 0 and node in world.lives:
             for entry in world.lives[node].store.scan(group):
@@ -25,7 +25,7 @@ def add_final_logs(
 
 
 def _add_entry(world: World, node: NodeId, partition: int, view: LogView, entry: Entry) -> None:
-    """As the store gives it back, but for the chain: that is of what was written."""
+    """As the store returns it; only the chain is that of what was written."""
     batch = entry.payload
     if not isinstance(batch, RecordBatch):
         return

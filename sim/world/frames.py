@@ -1,9 +1,9 @@
-"""What goes over a simulated client's connection: a correlation id and a value.
+"""The messages on a simulated client's connection: a correlation id and a value.
 
 The values are the broker's own (`ottla.broker.wire.requests`, `ottla.broker.wire.answers`), and so
-are the handlers that take and return them. The bytes of record batches are real; everything around
-them stays a value, because framing and schemas are not what a sweep is about (the asyncio mode runs
-the real ones). Clients here ask about one partition of one topic at a time, but for Produce.
+are the handlers that take and return them. Only record batches are real bytes. The rest stays
+values, because a sweep does not test framing and schemas; the asyncio mode runs the real ones. Each
+request is about one partition of one topic, except Produce.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ from ottla.log.types import Millis, Offset, Term
 from ottla.raft.types import Micros
 
 TOPIC = "t"
-"""The topic of a run: all records go to it."""
+"""The topic of a run: it has all records."""
 NO_LIMIT = 2**31 - 1
-"""Bytes of all partitions of a fetch together."""
+"""Most bytes of all partitions of a fetch together: no limit."""
 BYTES_AROUND = 100
-"""About so much of a request is no records."""
+"""About how many bytes a request has besides its records."""
 
 
 class Frame(NamedTuple):
-    """A request or an answer; an answer has the number of its request."""
+    """A request or an answer. An answer has the number of its request."""
 
     number: int
     """The correlation id."""
@@ -88,7 +88,7 @@ def produce(acks: int, timeout: Micros, batches: Sequence[tuple[int, bytes]]) ->
 
 
 def batches_of(request: ProduceRequest) -> list[tuple[int, bytes]]:
-    """What `produce` was told."""
+    """The partitions and batches of a request that `produce` made."""
     return [
         (part.partition, cast(bytes, part.records))
         for topic in request.topic_data
@@ -105,15 +105,15 @@ def fetch(
     leads: Term = ANY_EPOCH,
     has: Term = ANY_EPOCH,
 ) -> FetchRequest:
-    """Read a partition from an offset on, or wait for records: of who `leads` in that epoch, for
-    whoever `has` records of that epoch before."""
+    """Read a partition from an offset on, or wait for records. `leads`: the epoch that the leader
+    must have; `has`: the epoch of the record before `offset`."""
     part = FetchPartition(partition, offset, max_bytes, leads, has)
     return FetchRequest(max_wait, 1, NO_LIMIT, (FetchTopic(TOPIC, (part,)),))
 
 
 def list_offsets(partition: int, timestamp: Millis, leads: Term = ANY_EPOCH) -> ListOffsetsRequest:
-    """Ask where a partition begins (-2), ends (-1), or has its first record of that time or later,
-    of who `leads` in that epoch."""
+    """Ask where a partition begins (-2), where it ends (-1), or for its first record of that time
+    or later. `leads`: the epoch that the leader must have."""
     part = ListOffsetsPartition(partition, timestamp, leads)
     return ListOffsetsRequest((ListOffsetsTopic(TOPIC, (part,)),))
 
@@ -121,19 +121,19 @@ def list_offsets(partition: int, timestamp: Millis, leads: Term = ANY_EPOCH) -> 
 def end_of_epoch(
     partition: int, epoch: Term, leads: Term = ANY_EPOCH
 ) -> OffsetForLeaderEpochRequest:
-    """Ask where a leader epoch ended, of who `leads` in that one."""
+    """Ask where the leader epoch `epoch` ended. `leads`: the epoch that the leader must have."""
     part = EpochPartition(partition, epoch, leads)
     return OffsetForLeaderEpochRequest((EpochTopic(TOPIC, (part,)),))
 
 
 def delete_records(partition: int, offset: Offset, timeout: Micros) -> DeleteRecordsRequest:
-    """Move the log start of a partition; -1 for the high watermark."""
+    """Move the log start of a partition to `offset`; -1: to the high watermark."""
     part = DeleteRecordsPartition(partition, offset)
     return DeleteRecordsRequest((DeleteRecordsTopic(TOPIC, (part,)),), timeout)
 
 
 def create_topic(name: str, partitions: int, replicas: int, timeout: Micros) -> CreateTopicsRequest:
-    """Make a topic."""
+    """Create a topic."""
     return CreateTopicsRequest((TopicWanted(name, partitions, replicas, (), ()),), timeout)
 
 
@@ -146,12 +146,12 @@ def delete_topic(name: str, timeout: Micros) -> DeleteTopicsRequest:
 
 
 def produced(answer: ProduceAnswer) -> list[PartitionProduced]:
-    """What came of each batch of a produce request."""
+    """The answer for each batch of a produce request."""
     return [part for topic in answer.topics for part in topic.partitions]
 
 
 def fetched(answer: FetchAnswer) -> PartitionFetched:
-    """What was read of the one partition."""
+    """What was read from the one partition."""
     ((_, (part,)),) = answer.topics
     return part
 
@@ -175,14 +175,14 @@ def deleted(answer: DeleteRecordsAnswer) -> RecordsDeleted:
 
 
 def error_of_topic(answer: CreateTopicsAnswer | DeleteTopicsAnswer) -> ErrorCode:
-    """What came of the one topic that was to be made or deleted."""
+    """The error code for the one topic that was to be created or deleted."""
     topics = answer.topics if isinstance(answer, CreateTopicsAnswer) else answer.responses
     (error,) = [each.error_code for each in topics]
     return error
 
 
 def partition_of(value: Any) -> int | None:
-    """The one partition that a request or an answer is about; None for several, or none."""
+    """The one partition that a request or an answer is about; None: several, or none."""
     if isinstance(value, ProduceRequest):
         found = [partition for partition, _ in batches_of(value)]
     elif isinstance(value, ProduceAnswer):
@@ -197,7 +197,7 @@ def partition_of(value: Any) -> int | None:
 
 
 def name_of(message: Any) -> str:
-    """What people call a request, an answer, or a message between nodes."""
+    """The usual name of a request, an answer, or a message between nodes."""
     kind = type(message)
     return _NAMES.get(kind, kind.__name__)
 

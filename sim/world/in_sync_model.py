@@ -1,23 +1,25 @@
-"""`InSyncModel`: how many replicas can be in sync, by what a leader was told and wrote.
+"""`InSyncModel`: bounds on how many replicas are in sync, from what a leader heard and wrote.
 
 **Theory.** A follower is in sync if it was caught up within the lag time: at some moment it held
 all that the leader's log held then (decision 0014). The broker finds that moment by marks, which
-cost little. The model keeps all that matters instead: when the leader's log got how long, up to
-where each follower said that it holds it, and when it was heard. It shares no code with the broker,
-and takes messages where the network delivers them. It says two numbers of replicas:
+are cheap. The model keeps everything that matters: the length of the leader's log over time, how
+far each follower said that it holds it, and when each was heard. It shares no code with the broker,
+and takes messages where the network delivers them. It gives two numbers of replicas:
 
-* `most`: no follower beyond these can be in sync. A follower that lacks an entry was caught up at
-  the latest when that entry was written; one that lacks nothing, when it was heard last.
-* `least`: these must be in sync. The leadership has just begun; or the follower was heard within
-  half the lag time, and was never more than a quarter of it behind for three quarters of it. (A
-  mark is reached within one quarter and the next one within another.)
+* `most`: no more than these can be in sync. A follower that lacks an entry was caught up at the
+  latest when that entry was written. A follower that lacks nothing was caught up when it was last
+  heard.
+* `least`: these must be in sync. Either the leadership has just begun, or the follower was heard
+  within half the lag time, and for three quarters of the lag time it was never more than a quarter
+  of it behind. (A mark is reached within one quarter and the next one within another.)
 
-In between are the delays of a node's own that nobody sees from outside; `_SLACK` more of them is
-granted. A node that takes longer than that for its turns is not judged: between 1 and all of its
-replicas are in sync. All times are those of the leader's monotonic clock.
+The two differ by delays inside a node that cannot be seen from outside. The model allows `_SLACK`
+more for them. If a node takes longer than that for its turns, it is not judged: its bounds are 1
+and all of its replicas. All times are those of the leader's monotonic clock.
 
 An answer to a produce request with acks=all leaves a row with both numbers. So does an answer to a
-fetch that shows what had to be held: no more than was committed when `most` was enough at last.
+fetch while something had to be held back: it may show no more than was committed when `most` was
+last high enough.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 _NEVER: Micros = -(1 << 62)
 _SLACK = 10
-"""A tenth of the lag time is granted for what is not seen from outside."""
+"""The part of the lag time allowed for what is not seen from outside: one tenth."""
 REFUSED = frozenset({
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -50,33 +52,33 @@ _JUDGED = REFUSED | {ErrorCode.NONE}
 
 
 class Bounds(NamedTuple):
-    """So many replicas are in sync, the leader included."""
+    """How many replicas are in sync, the leader included."""
 
     least: int
     most: int
 
 
 class Asked(NamedTuple):
-    """When a node was asked something, by its clock, and how many replicas were in sync then; None
-    if it had not led."""
+    """When a node was asked something, by its own clock, and how many replicas were in sync then.
+    None: it did not lead."""
 
     at: Micros
     bounds: Bounds | None
 
 
 class _Peer:
-    """What a leader was told by one follower."""
+    """What a leader heard from one follower."""
 
     __slots__ = ("behind_at", "heard", "match", "vouched")
 
     def __init__(self) -> None:
         self.match: LogIndex = 0
         self.heard: Micros = _NEVER
-        """When anything of it arrived."""
+        """When any message from it last arrived."""
         self.vouched: Micros = _NEVER
-        """A time since when it certainly followed this leader."""
+        """The latest time at which it certainly followed this leader."""
         self.behind_at: Micros = _NEVER
-        """When it was last seen to be too far behind to be certain of it."""
+        """When it was last too far behind to be certainly in sync."""
 
 
 class _Led:
@@ -91,7 +93,7 @@ class _Led:
         """When its node last took too long for its turns."""
         self.committed: Offset = 0
         self.showable: Offset = 0
-        """What was committed when enough replicas could be in sync at last."""
+        """The committed end of the log when enough replicas could last be in sync."""
         self._ends: list[LogIndex] = []
         self._times: list[Micros] = []
 
@@ -101,13 +103,13 @@ class _Led:
         return self._ends[-1] if self._ends else 0
 
     def wrote(self, last: LogIndex, now: Micros) -> None:
-        """The log ends there from now on."""
+        """The log ends at `last` from now on."""
         self._ends.append(last)
         self._times.append(now)
 
     def lacks_since(self, peer: _Peer) -> Micros | None:
-        """When the first entry was written that the follower is not known to hold; None: it holds
-        all there are."""
+        """When the first entry was written that the follower is not known to hold. None: it holds
+        all."""
         if peer.match >= self.last:
             return None
         at = self._times[bisect_left(self._ends, peer.match + 1)]
@@ -115,7 +117,7 @@ class _Led:
 
 
 class InSyncModel:
-    """See the module's text. `partitions`: the number of a partition by group; `minimum`:
+    """See the module's docstring. `partitions`: the number of a partition by group; `minimum`:
     min.insync.replicas; `lag`: the lag time."""
 
     def __init__(
@@ -131,14 +133,15 @@ class InSyncModel:
     # ---- what a leader does and hears
 
     def leads(self, life: Life, replica: ReplicaView, left: Offset) -> None:
-        """A leadership begins. What others left it, the records below `left`, it shows as soon as
-        they are committed, however few are in sync then: they may have been shown (0014)."""
+        """A leadership begins. The records below `left` come from earlier leaders. It shows them as
+        soon as they are committed, even if too few replicas are in sync, because they may have been
+        shown before (0014)."""
         led = _Led(life, replica, life.clockwork.now())
         led.showable = left
         self._led[life.node_id, replica.group] = led
 
     def wrote(self, life: Life, group: GroupId, last: LogIndex) -> None:
-        """Its leader's log has grown."""
+        """The log of its leader has grown."""
         led = self._of(life, group)
         if led is not None:
             now = life.clockwork.now()
@@ -195,8 +198,8 @@ class InSyncModel:
     # ---- what follows
 
     def bounds(self, life: Life, group: GroupId, since: Micros | None = None) -> Bounds | None:
-        """How many replicas are in sync now, or were at some moment `since` then; None: it has not
-        led."""
+        """How many replicas are in sync now, or were at any moment after `since`. None: the node
+        does not lead."""
         led = self._of(life, group)
         if led is None:
             return None
@@ -209,7 +212,8 @@ class InSyncModel:
         return Bounds(1 + least, self._most(led, oldest))
 
     def _look(self, life: Life, led: _Led, now: Micros) -> None:
-        """Note who is too far behind, and whether the node is too slow, before that changes."""
+        """Note which followers are too far behind, and whether the node is too slow, before that
+        changes."""
         if 4 * life.clockwork.backlog() > self._slack:
             led.slow_at = now
         for peer in led.peers.values():
@@ -233,7 +237,7 @@ class InSyncModel:
         return count
 
     def _show(self, life: Life, led: _Led) -> None:
-        """If enough replicas may be in sync, all that is committed may be shown."""
+        """If enough replicas may be in sync, everything committed may be shown."""
         if led.committed > led.showable:
             now = life.clockwork.now()
             slow = now - led.slow_at <= self._lag + self._slack
@@ -246,17 +250,17 @@ class InSyncModel:
     # ---- what it answers
 
     def asked(self, life: Life, group: GroupId) -> Asked:
-        """A request arrives."""
+        """Call this when a request arrives."""
         return Asked(life.clockwork.now(), self.bounds(life, group))
 
     def answered(
         self, life: Life, group: GroupId, ticket: ProduceTicket | FetchTicket, asked: Asked
     ) -> None:
-        """A request is answered."""
+        """Call this when a request is answered."""
         if isinstance(ticket, FetchTicket):
             self._answered_fetch(life, group, ticket)
         elif ticket.acks == -1 and ticket.error in _JUDGED:
-            # Who has a place in the log is judged when that is committed, others some time before.
+            # A batch with a place in the log is judged at its commit, others at some time before.
             bounds = self.bounds(life, group, None if ticket.index else asked.at)
             if bounds is not None:
                 before = asked.bounds or bounds
@@ -293,7 +297,7 @@ class InSyncModel:
 def in_sync_model(
     history: History, partitions: Mapping[GroupId, int], config: RunConfig
 ) -> InSyncModel | None:
-    """The model of a run; None if one replica in sync is enough, so that nothing is refused."""
+    """The model of a run. None: one replica in sync is enough, so nothing is refused."""
     if config.min_insync == 1:
         return None
     return InSyncModel(history, partitions, config.min_insync, config.replica_lag_ms * 1_000)

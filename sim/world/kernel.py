@@ -1,11 +1,11 @@
-"""The event kernel: virtual time, and what happens when.
+"""The event kernel: virtual time, and the order of events.
 
 Time is whole microseconds and moves only from one event to the next. Events of the same time happen
-in the order in which they were asked for. `fold` is a rolling number over the time and place of
-every event that happened, so that two runs that part ways anywhere have different ones.
+in the order in which they were scheduled. `fold` is a running hash over the time and place of all
+events so far, so two runs that differ in any event have different ones.
 
-Who runs a kernel bounds its time, and so its events, unless these ask for one another without any
-delay: then the clock stands still, which is an error and no run that never ends.
+The caller bounds the time of a run, and so the number of events. But events that schedule one
+another without any delay would never end: then the clock stands still, which raises an error.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from ottla.raft.types import Micros
 Cancel: TypeAlias = Callable[[], None]
 
 AT_ONCE = 100_000
-"""As many events in a row at one time are an error, once or twice as many. Runs have some 20."""
+"""This many events in a row at one time are an error (found between one and two times this number).
+Runs have about 20."""
 _PRIME = 0x100000001B3
 _MASK = (1 << 64) - 1
 _Call: TypeAlias = Callable[..., None]
 
 
 class StandstillError(Exception):
-    """Events ask for one another without any delay: time would stand still for good."""
+    """Events schedule one another without any delay: time would stand still for ever."""
 
 
 class _Timer:
-    """An event that may be taken back."""
+    """An event that can be cancelled."""
 
     __slots__ = ("call",)
 
@@ -38,18 +39,18 @@ class _Timer:
         self.call: Callable[[], None] | None = call
 
     def ring(self) -> None:
-        """Its time has come."""
+        """Its time has come: call it."""
         call, self.call = self.call, None
         if call is not None:
             call()
 
     def cancel(self) -> None:
-        """It will not ring."""
+        """It will not be called."""
         self.call = None
 
 
 class Kernel:
-    """See the module's text."""
+    """See the module's docstring."""
 
     __slots__ = ("_heap", "_places", "fold", "now", "steps")
 
@@ -62,30 +63,32 @@ class Kernel:
         self._places = 0
 
     def at(self, when: Micros, call: _Call, *arguments: Any) -> None:
-        """Have `call(*arguments)` happen at `when`, or at once behind what is under way."""
+        """Call `call(*arguments)` at `when`. A past time means now, after the events already
+        due."""
         place = self._places
         self._places = place + 1
         heappush(self._heap, (max(self.now, when), place, call, arguments))
 
     def after(self, span: Micros, call: _Call, *arguments: Any) -> None:
-        """Have `call(*arguments)` happen `span` from now."""
+        """Call `call(*arguments)` after `span` from now."""
         place = self._places
         self._places = place + 1
         heappush(self._heap, (self.now + span, place, call, arguments))
 
     def timer(self, when: Micros, call: Callable[[], None]) -> Cancel:
-        """As `at`; returns what takes it back."""
+        """As `at`; returns what cancels it."""
         timer = _Timer(call)
         self.at(when, timer.ring)
         return timer.cancel
 
     def run(self, until: Micros) -> None:
-        """Let everything up to `until` happen. Raises `StandstillError`."""
+        """Run all events up to `until`. Raises `StandstillError`."""
         heap, fold, steps = self._heap, self.fold, self.steps
         try:
             while heap and heap[0][0] <= until:
                 begun = heap[0][0]
-                # It is looked at now and then whether the clock moves: that costs an event nothing.
+                # The clock is checked only once in a while, so that the check costs an event
+                # nothing.
                 for happened in range(steps + 1, steps + 1 + AT_ONCE):
                     steps = happened
                     when, place, call, arguments = heappop(heap)

@@ -1,19 +1,19 @@
 """One life of a node: the broker's own `Node`, with the simulator at its seams.
 
 Everything a node does begins in `Life.enter`: a message, an alarm, a sync that ended, a request.
-That is where a frozen process keeps things waiting and a dead one drops them. Everything it asks of
-the world goes through a seam handed to it (clockwork, store, network, listener), and at each seam
-lies a *point*, at which something can be made to happen, in the middle of a turn:
+There a frozen process keeps things waiting and a dead one drops them. Everything a node asks of the
+world goes through a seam handed to it (clockwork, store, network, listener). Each seam has
+*points*, at which a test can make something happen in the middle of a turn:
 
 | point | when |
 |---|---|
 | append, appended | before and after the store takes a pump's writes |
-| voted | after an append in which a vote was written, before anything is said |
-| sync, synced | when a sync begins; when it has ended and nothing that waited for it is said |
+| voted | after an append that wrote a vote, before any message about it |
+| sync, synced | when a sync begins; when it has ended, before anything that waited for it is sent |
 | send, sent | before and after a message leaves for another node |
 | answer, answered | before and after an answer is written to a client's connection |
 
-A crash at a point raises `Crashed` through the turn: nothing behind the point happens.
+A crash at a point raises `Crashed` through the turn: nothing after the point happens.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 
 class Crashed(BaseException):
-    """This life ended in the middle of what it was doing. Nobody handles it but `Life.enter`."""
+    """This life ended in the middle of what it was doing. Only `Life.enter` handles it."""
 
 
 class Life:
-    """See the module's text. `inc` counts the lives of the node from 1."""
+    """See the module's docstring. `inc` counts the lives of the node from 1."""
 
     def __init__(self, world: World, node: NodeId, inc: int):
         self.world = world
@@ -59,7 +59,7 @@ class Life:
         self.alive = True
         self.frozen = False
         self.thawed: Micros = 0
-        """When it last went on."""
+        """When it last went on after a freeze."""
         self._held: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self.clockwork = SimClockwork(self)
         self.requests = RequestWatch(self)
@@ -98,7 +98,7 @@ class Life:
         )
 
     def replica(self, partition: int) -> ReplicaView | None:
-        """Its replica of a partition of the topic; None when it has none."""
+        """Its replica of a partition of the topic; None: it has none."""
         inbox = self.node.replica(TOPIC, partition)
         return None if inbox is None else self.view.replica(inbox.group)
 
@@ -123,7 +123,7 @@ class Life:
         self.frozen = True
 
     def thaw(self) -> None:
-        """Go on with what was held, in order."""
+        """Go on with what was held back, in order."""
         self.frozen = False
         self.thawed = self.world.kernel.now
         held, self._held = self._held, []
@@ -134,12 +134,12 @@ class Life:
             self.enter(call, *arguments)
 
     def _failed(self, error: Exception) -> None:
-        """The node stopped itself: its disk broke, or one of its invariants."""
+        """The node stopped itself: its disk failed, or one of its invariants does not hold."""
         self.alive = False
         self.world.node_failed(self, error)
 
     def point(self, name: str, detail: Any = None) -> None:
-        """Something can be made to happen here. Raises `Crashed` if that ends this life."""
+        """Something can be made to happen here. Raises `Crashed` if that ended this life."""
         points = self.world.points
         if points.armed:
             points.reached(self, name, detail)
@@ -160,13 +160,13 @@ class SimClockwork:
         self._busy_until: Micros = 0
         self._slowness = 1
         self.well_since: Micros = 0
-        """Since when nothing takes longer than it should."""
+        """The time since which nothing takes longer than usual."""
         self._alarms: dict[_Alarm, None] = {}
-        """Those that are set."""
+        """The alarms that are set."""
 
     @property
     def slowness(self) -> int:
-        """How many times as long everything takes (sim-P3)."""
+        """How many times longer than usual everything takes (sim-P3)."""
         return self._slowness
 
     @slowness.setter
@@ -175,7 +175,8 @@ class SimClockwork:
         self.well_since = max(self.kernel.now, self._busy_until)
 
     def now(self) -> Micros:
-        """The node's monotonic clock. As `NodeClock.read`, without the call: everything asks."""
+        """The node's monotonic clock. As `NodeClock.read`, but inline, because it is read so
+        often."""
         clock = self.clock
         span = self.kernel.now - clock.since
         if clock.rate != MILLION:
@@ -187,19 +188,19 @@ class SimClockwork:
         return self.clock.wall_ms(self.kernel.now)
 
     def call_soon(self, call: Callable[[], None], /) -> None:
-        """When the node gets to it: one thing after the other."""
+        """Call it when the node has time: one thing after the other."""
         kernel, at = self.kernel, self._busy_until
         at = max(at, kernel.now) + self._turn_us * self._slowness
         self._busy_until = at
         kernel.at(at, self.life.enter, call)
 
     def backlog(self) -> Micros:
-        """How long the next thing waits that is called soon."""
+        """How long the next `call_soon` waits."""
         wait = self._turn_us * self.slowness
         return max(0, self._busy_until - self.kernel.now) + wait
 
     def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
-        """When the node's clock shows `when`."""
+        """Call it when the node's clock shows `when`."""
         alarm = _Alarm(self._alarms, self, when, call)
         self._set(alarm)
         return alarm.cancel
@@ -208,12 +209,13 @@ class SimClockwork:
         self.kernel.at(self.clock.when(alarm.when), self.life.enter, alarm.ring)
 
     def jumped(self) -> None:
-        """The clock is further on at once: each alarm is for an earlier time than it was set to."""
+        """The clock jumped forward: each alarm is due at an earlier time than it was scheduled
+        for."""
         for alarm in tuple(self._alarms):
             self._set(alarm)
 
     def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
-        """A sync: ends when the disk says so."""
+        """A sync. It ends when the disk says so."""
         life = self.life
         life.point("sync")
 
@@ -226,7 +228,7 @@ class SimClockwork:
 
 
 class _NoWork:
-    """Nobody waits for work in virtual time."""
+    """Work that has ended: nothing waits for work in virtual time."""
 
     async def wait(self) -> None:
         """It has ended."""
@@ -236,8 +238,8 @@ _NO_WORK = _NoWork()
 
 
 class _Alarm:
-    """A call at a time of a clock whose rate may change meanwhile; it stands among those that are
-    set until it rings or is cancelled."""
+    """A call at a time of a clock whose rate may change meanwhile. It is in `alarms` until it rings
+    or is cancelled."""
 
     __slots__ = ("_call", "_clockwork", "_set", "when")
 
@@ -249,7 +251,7 @@ class _Alarm:
         call: Callable[[], None],
     ):
         self.when = when
-        """What the clock shows then."""
+        """What the clock shows when it is due."""
         self._set = alarms
         self._clockwork = clockwork
         self._call = call
@@ -260,7 +262,7 @@ class _Alarm:
         self._set.pop(self, None)
 
     def ring(self) -> None:
-        """Its time has come, as far as could be said when it was set."""
+        """The time for which it was scheduled has come; it rings, or is scheduled again."""
         if self not in self._set:
             return
         clockwork = self._clockwork
@@ -296,7 +298,7 @@ class SimStore(MemoryStore):
             life.point("appended", writes)
 
     def finish_sync(self, job: SyncJob) -> None:
-        """As `MemoryStore.finish_sync`; a disk that lies has kept nothing of it."""
+        """As `MemoryStore.finish_sync`; a disk that lies keeps nothing."""
         disk = self._life.world.disks[self._life.node_id]
         if not disk.lies or self.failure is not None:
             super().finish_sync(job)
@@ -313,7 +315,7 @@ def _forget_votes(writes: Sequence[Write]) -> None:
 
 
 class _Transport:
-    """The node's way to the others, with a point before and after each message."""
+    """The node's network, with a point before and after each message."""
 
     def __init__(self, life: Life):
         self._life = life
@@ -321,7 +323,7 @@ class _Transport:
         self._points = life.world.points
 
     def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None]) -> None:
-        """Messages go to `receive` from now on, when the node gets to them."""
+        """Messages go to `receive` from now on, when the node has time for them."""
         life = self._life
         in_sync = life.world.observer.in_sync
 

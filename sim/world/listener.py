@@ -1,7 +1,7 @@
 """The node's side of client connections, in virtual time: frames in, answers in order.
 
-What `broker/wire/server.py` and `broker/wire/connection.py` do with bytes is done here with values,
-around the same `Pipeline`: what may be begun, what is answered in which order, when a connection
+This does with values what `broker/wire/server.py` and `broker/wire/connection.py` do with bytes.
+The same `Pipeline` decides what may be begun, in which order answers leave, and when a connection
 closes. The handlers are those that serve real clients (`broker/wire/api/`).
 """
 
@@ -63,11 +63,11 @@ HANDLERS: dict[type, Handler] = {
     DeleteTopicsRequest: delete_topics.handle,
     OffsetForLeaderEpochRequest: offset_for_leader_epoch.handle,
 }
-"""Who answers what simulated clients ask."""
+"""The handler of each request of simulated clients."""
 
 
 class SimListener:
-    """`ottla.broker.wire.host.Listener` of one life: its connections."""
+    """`ottla.broker.wire.host.Listener` of one life: has its connections."""
 
     def __init__(self, life: Life, host: Host):
         self.life = life
@@ -86,10 +86,10 @@ class SimListener:
         return len(self._connections)
 
     async def start(self, port: Port) -> None:
-        """It listens from the start; nobody in virtual time awaits this."""
+        """It listens from the start; in virtual time nothing awaits this."""
 
     def stop(self, *, politely: bool = False) -> None:
-        """Drop every client: at once, or with what has been answered."""
+        """Drop every client: at once, or (`politely`) after what has been answered."""
         for each in list(self._connections):
             if politely:
                 each.connection.finish("stopped")
@@ -122,7 +122,7 @@ class SimListener:
         return served
 
     def gone(self, served: ServedConnection) -> None:
-        """A client is gone."""
+        """A client has gone."""
         self._connections.pop(served, None)
 
 
@@ -142,13 +142,14 @@ class ServedConnection:
     # ---- from the network
 
     def arrived(self, frame: Frame) -> None:
-        """A request has come in: it is read when the node gets to it."""
+        """A request has come in: it is read when the node has time."""
         self._watch.arrived(frame.value)
         self.life.enter(self._arrived, frame)
 
     def lost(self) -> None:
-        """The connection is gone. A frozen node finds that out behind what it was sent before, as
-        one that reads a socket does; one that runs may be amid a turn of its own doing."""
+        """The connection is lost. A frozen node learns that after the requests that came before, as
+        a node that reads a socket does. A node that runs learns it at once; it may be in the middle
+        of a turn."""
         if self.life.frozen:
             self.life.enter(self._lost)
         else:
@@ -171,7 +172,7 @@ class ServedConnection:
             self.begin()
 
     def begin(self) -> None:
-        """Begin what may be begun."""
+        """Begin the requests that may be begun."""
         pipeline = self.pipeline
         while self._unread and pipeline.may_begin and not self.listener.paused:
             frame = self._unread.popleft()
@@ -199,7 +200,7 @@ class ServedConnection:
     # ---- for its calls
 
     def done(self, call: ValueCall) -> None:
-        """See `Link`: what may leave leaves, in order."""
+        """See `Link`: the answers that may leave do so, in order."""
         self.pipeline.done(call)
         self._flush()
 
@@ -217,5 +218,5 @@ class ServedConnection:
         self.begin()
 
     def failed(self, call: ValueCall, error: Exception) -> None:
-        """See `Link`: a handler has a bug, and the run ends with it."""
+        """See `Link`: a handler has a bug, which ends the run."""
         raise error

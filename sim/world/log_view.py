@@ -1,7 +1,8 @@
-"""`LogView`: what stands in one node's log of one group, as seen from outside.
+"""`LogView`: one node's log of one group, as seen from outside.
 
 A view belongs to a disk, so it goes on through the lives of its node; a crash cuts it to what
-survived. `chain` is a hash over the log up to and including an entry: equal chains, equal prefixes.
+survived. `chain` is a hash over the log up to and including an entry: equal chains mean equal
+prefixes.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from ottla.raft.types import NO_NODE, Entry, EntryKind, LogIndex, NodeId, Term
 
 _PRIME = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
-"""Chains fit a signed 64-bit column."""
+"""Masks a chain, so that it fits a signed 64-bit column."""
 NOBODY: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
-"""Whose a batch without a producer id is: no id, epoch, first or last sequence."""
+"""What a batch without a producer id has: no id, epoch, first or last sequence."""
 _NOTHING: tuple[tuple[int, ...], Offset | None] = ((), None)
 
 
 class Seen(NamedTuple):
-    """One entry as the history tells it."""
+    """One entry as the history shows it."""
 
     term: Term
     off: Offset | None
@@ -35,7 +36,7 @@ class Seen(NamedTuple):
     chain: int
     next_off: Offset
     expires: tuple[int, ...] = ()
-    """Producers that this entry, a command, has everybody forget."""
+    """Producers that this entry, a command, makes every replica forget."""
     start: Offset | None = None
     """The log start that this entry, a command, sets."""
 
@@ -45,7 +46,7 @@ NOTHING = Seen(0, None, None, None, None, None, 0, 0)
 
 
 class LogView:
-    """What stands in one node's log of one group; `entries[i]` has index `first + i`."""
+    """One node's log of one group; `entries[i]` has index `first + i`."""
 
     __slots__ = (
         "applied",
@@ -68,14 +69,13 @@ class LogView:
         self.term: Term = 0
         self.vote: NodeId = NO_NODE
         self.led: Term = 0
-        """Latest term in which it was seen to lead."""
+        """Latest term in which the node was seen to lead."""
         self.log_start: Offset = 0
-        """The log start as told last."""
+        """The last log start in a row."""
         self.commit: LogIndex = 0
         self.applied: LogIndex = 0
         self.stated: tuple[LogIndex, list[Any]] | None = None
-        """The machine's state as told last: up to where it had applied the log, and what its
-        producer table was."""
+        """The machine's last state in a row: the last applied index, and its producer table."""
 
     @property
     def last(self) -> LogIndex:
@@ -110,20 +110,20 @@ class LogView:
         del self.entries[max(0, index - self.first) :]
 
     def compact(self, index: LogIndex) -> None:
-        """Entries up to `index` are gone from the log, but stay what they were."""
+        """Entries up to `index` leave the log. What they were stays known as `base`."""
         if index >= self.first:
             self.base = self.at(index)
             del self.entries[: index + 1 - self.first]
             self.first = index + 1
 
     def put_back(self, first: LogIndex, base: Seen) -> None:
-        """A crash took a compaction with it: the log begins there again, and what is in it has to
-        be given back."""
+        """A crash undid a compaction: the log begins at `first` again, and its entries have to be
+        added again."""
         self.entries.clear()
         self.first, self.base = first, base
 
     def reset(self, index: LogIndex, base: Seen) -> None:
-        """A snapshot that ends in `index` replaces everything."""
+        """A snapshot that ends at `index` replaces everything."""
         self.entries.clear()
         self.first, self.base = index + 1, base
         self.commit = self.applied = max(self.applied, index)
@@ -131,7 +131,7 @@ class LogView:
 
 
 def _command(entry: Entry) -> tuple[tuple[int, ...], Offset | None]:
-    """Whom a partition's command forgets, and the log start that it sets
+    """Which producers a partition's command forgets, and the log start that it sets
     (`ottla.broker.partition.partition`: commands in the log)."""
     if entry.kind is not EntryKind.COMMAND:
         return _NOTHING
@@ -140,5 +140,5 @@ def _command(entry: Entry) -> tuple[tuple[int, ...], Offset | None]:
         return _NOTHING
     if told[0] == "delete_records":
         return (), told[1]
-    # Where each epoch is remembered by itself, it is named with its producer's id.
+    # Profiles that remember each epoch by itself name the epoch beside the producer's id.
     return tuple(each[0] if isinstance(each, list) else each for each in told[1]), None

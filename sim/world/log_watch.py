@@ -1,9 +1,9 @@
-"""`LogWatch`: watches one life's store, and says what it was given and when that became durable.
+"""`LogWatch`: watches one life's store, and reports what it was given and when that became durable.
 
-A sync covers appends, not entries. By the time it ends, a later append may have truncated what it
-covers; that is on the disk and is nobody's log any more. So a *durable* row speaks of the log as it
-is now: up to where no append behind the sync has cut. A row that said more would let a commit count
-an entry that took the place of the one that was synced (append ABA).
+A sync covers appends, not entries. Before it ends, a later append may truncate what it covers. That
+is then on the disk, but in no log. So a *durable* row speaks of the present log: up to the first
+index at which an append behind the sync has cut. A row that said more would let a commit count an
+entry that replaced the one that was synced (append ABA).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class _Unsynced(NamedTuple):
     """What one append did to the log of one group."""
 
     number: int
-    """Of the append, as the medium counts them."""
+    """Number of the append, as the medium counts them."""
     group: GroupId
     last: LogIndex
     """Where the log ended after it."""
     kept: LogIndex
-    """What was written before and lies at or below this stayed as it was."""
+    """What was written before, up to this index, stayed as it was."""
 
 
 class LogWatch:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(self, observer: Observer, life: Life):
         self._observer = observer
@@ -51,8 +51,9 @@ class LogWatch:
         self._unsynced: deque[_Unsynced] = deque()
 
     def started(self) -> None:
-        """A life has opened its disk: what it found is durable, or waits for the next sync, if it
-        is in the cache of a machine whose process was killed where nothing is flushed."""
+        """A life has opened its disk. What it found is durable, except for entries in the page
+        cache of a machine whose process was killed, if nothing is flushed: these wait for the next
+        sync."""
         life = self._life
         medium = life.world.disks[life.node_id].medium
         number = medium.synced_appends + medium.unsynced_appends
@@ -65,7 +66,7 @@ class LogWatch:
             self._durable_up_to(number)
 
     def appended(self, writes: Sequence[Write]) -> None:
-        """The store took these writes."""
+        """The store has taken these writes."""
         life = self._life
         medium = life.world.disks[life.node_id].medium
         number = medium.synced_appends + len(medium.undo)
@@ -82,8 +83,9 @@ class LogWatch:
         replica = self._replica(write.group)
         role = None if replica is None else replica.role
         if write.compact_to and not write.reset and replica is not None:
-            # A turn may apply the entry that moves the log start and compact behind it: the rows
-            # of what goes were missing, and a sound log looked as if it had skipped an entry.
+            # A turn may apply the entry that moves the log start and compact the log in one go.
+            # Without this, the rows of the entries that go would be missing, and a sound log would
+            # seem to have skipped an entry.
             self._observer.moved(self._life, write.group)
         if write.snapshot is not None:
             self._snapshot(view, write, write.snapshot)
@@ -113,7 +115,7 @@ class LogWatch:
         observer.history.add(kind, node=life.node_id, inc=life.inc, partition=number, **columns)
 
     def _promises(self, view: LogView, write: Write) -> None:
-        """Term and vote as written."""
+        """Rows for the term and vote as written."""
         hard_state = write.hard_state
         if hard_state is None:
             return
@@ -174,7 +176,7 @@ class LogWatch:
                 self._observer.in_sync.leads(self._life, replica, left)
 
     def synced(self, job: SyncJob) -> None:
-        """Everything that the job covers survives from here on."""
+        """Everything that the job covers survives from now on."""
         self._durable_up_to(cast(MemorySyncJob, job).appends)
 
     def _durable_up_to(self, appends: int) -> None:

@@ -1,7 +1,7 @@
 """`MetadataWatch`: what nodes say of partitions: where logs and epochs begin, and who leads.
 
-A log's start and its epoch history are what a replica has made of its log. The leader of a
-partition is what a node has heard. Each gets a row when it changes, and once more at the end.
+A replica knows its log's start and epoch history by its own log. It knows the leader of a partition
+by messages. Each value gets a row when it changes, and once more at the end.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ FINAL = "final"
 
 
 class MetadataWatch:
-    """See the module's text. `partitions`: the number of a partition by group."""
+    """See the module's docstring. `partitions`: the number of a partition by group."""
 
     def __init__(self, history: History, partitions: Mapping[GroupId, int]):
         self._history = history
         self._partitions = partitions
         self._named: dict[tuple[NodeId, int, int], tuple[NodeId, Term]] = {}
-        """By node, its life and partition: the leader and epoch that it named last."""
+        """By node, incarnation and partition: the leader and epoch that the node named last."""
 
     def add_log_start(self, life: Life, replica: ReplicaView, code: str | None = None) -> Offset:
         """A row for a replica's log start. Returns the log start."""
@@ -48,7 +48,7 @@ class MetadataWatch:
         return partition.log_start_offset
 
     def add_epochs(self, life: Life, replica: ReplicaView, code: str | None = None) -> None:
-        """A row for each epoch that a replica knows: by these it says where an epoch ended."""
+        """A row for each epoch that a replica knows: it uses them to say where an epoch ended."""
         partition = replica.of_partition()
         for epoch, start in partition.epoch_starts:
             self._history.add(
@@ -63,7 +63,7 @@ class MetadataWatch:
             )
 
     def add_named(self, life: Life, answer: MetadataAnswer) -> None:
-        """Rows for the leaders that a client is told, where they are others than before."""
+        """Rows for the leaders that a client is told, if they changed."""
         for topic in [each for each in answer.topics if each.name == TOPIC]:
             for part in topic.partitions:
                 place = life.node_id, life.inc, part.partition_index
@@ -86,14 +86,14 @@ class MetadataWatch:
         )
 
     def add_final(self, life: Life, partitions: Collection[int]) -> None:
-        """All of it once more, for a node that is up in the end."""
+        """All these rows once more, for a node that is up at the end."""
         topic = life.node.topics().get(TOPIC)
         for image in topic.partitions if topic is not None else ():
             replica = life.view.replica(image.group)
             if replica is not None and image.partition in partitions:
                 self.add_log_start(life, replica, FINAL)
-                # An index that contradicts itself knows no epoch: sim-I47 says so, and others what
-                # came of it (mutant M12 in sim-S54).
+                # An index that contradicts itself knows no epoch: sim-I47 reports that, and other
+                # invariants its consequences (mutant M12 in sim-S54).
                 with suppress(AssertionError):
                     self.add_epochs(life, replica, FINAL)
             found = life.node.leader(image.group)

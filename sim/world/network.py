@@ -1,11 +1,12 @@
 """The network between nodes: datagrams for what may be lost, streams for what may not.
 
-Raft's messages and the beats stand what a network can do: each travels by itself, may be lost, come
-twice (sim-N3) or be overtaken (sim-N4). Controller commands and their answers are calls: they keep
-their order, come once, and only while both ends live the life in which they were sent.
+Raft's messages and heartbeats tolerate all that a network can do: each travels by itself, and may
+be lost, duplicated (sim-N3) or overtaken (sim-N4). Controller commands and their answers are calls:
+they keep their order, arrive once, and only if both ends are still in the life in which they were
+sent.
 
-A *link* is one direction between two nodes. What is cut loses what is sent and what is under way
-(sim-N5); what is clogged (sim-N6) keeps it, in order, until it is released.
+A *link* is one direction between two nodes. A link that is cut loses what is sent and what is under
+way (sim-N5). A link that is clogged (sim-N6) keeps it, in order, until it is released.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ Receive: TypeAlias = Callable[[NodeId, Any], None]
 LinkName: TypeAlias = tuple[NodeId, NodeId]
 
 LATE_TIMES = 30
-"""How much longer a message takes that is late (sim-N1: heavy tail)."""
+"""How much longer a late message takes (sim-N1: heavy tail)."""
 TIMES = (1_000, 100, 500, 2_000)
-"""How much of the mean delay on top a link has that has one of its own, in thousandths."""
+"""The mean of a link's extra delay, in thousandths of the usual mean, if links have delays of their
+own."""
 _CALLS = (ControlRequest, ControlResponse)
 _AS_EVER, _LOST, _LATE, _TWICE = range(4)
 """The fates of a datagram."""
@@ -42,19 +44,20 @@ class Link:
         self.stream = choices.stream(f"link {name[0]}>{name[1]}")
         self.least = round_trip // 2
         self.spans = spans(self.least, config.jitter_us)
-        """How long a message may take."""
+        """How long a message takes, to draw from."""
         self.plain = self.spans
-        """And does once it is mended."""
+        """`spans` after the link is mended."""
         self.loss_ppm = config.loss_ppm
         self.cut = False
         self.held: list[Any] | None = None
-        """While clogged: what waits, with its sender's and receiver's lives."""
+        """While clogged: what waits, and the lives of its sender and its receiver."""
         self.ordered_until: Micros = 0
-        """When the last call arrives: no other overtakes it."""
+        """When the last call arrives: no later call overtakes it."""
 
 
 class SimNetwork:
-    """See the module's text. `allowed` may veto a message: scripts drop by kind with it."""
+    """See the module's docstring. `allowed` may veto a message: scripts use it to drop messages by
+    kind."""
 
     def __init__(self, kernel: Kernel, choices: Choices, config: RunConfig):
         self._kernel = kernel
@@ -66,15 +69,15 @@ class SimNetwork:
             for name in ((a, b) for a in nodes for b in nodes if a != b)
         }
         self.quiet = False
-        """Nothing is lost, repeated or late any more: the run settles."""
+        """Nothing is lost, duplicated or late any more: the run settles."""
         self.filters: list[Callable[[NodeId, NodeId, Any], bool]] = []
-        """Each may say no to a message (sender, receiver, message); it is dropped then."""
+        """Each may refuse a message (sender, receiver, message); then it is dropped."""
         self.delivered = 0
         self.dropped = 0
 
     def draw_delays(self, choices: Choices) -> None:
-        """With delays of its own each direction draws what they are like, so that there and back
-        differ (stream `delays A>B`): once, at the beginning of a run, whoever made the network."""
+        """Draw the delays of each direction, if links have delays of their own, so that the two
+        directions differ (stream `delays A>B`). Called once, at the beginning of a run."""
         jitter_us = self._config.jitter_us
         if self._config.delays == "own":
             for name, link in self.links.items():
@@ -93,7 +96,7 @@ class SimNetwork:
         self._receivers.pop(node, None)
 
     def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
-        """Send; it arrives some time later, once or twice, or never."""
+        """Send a message. It arrives later, once or twice, or never."""
         if sender == to:
             self._kernel.after(0, self._arrive_here, to, self._receivers.get(to), message)
             return
@@ -192,8 +195,8 @@ class SimNetwork:
             link.held = []
 
     def release(self, name: LinkName) -> None:
-        """Let what was kept go on, in order, before anything newer. On their way datagrams may pass
-        each other still, as all of them may."""
+        """Let what was kept go on, in order, before anything newer. Datagrams may still overtake
+        each other on their way, as all may."""
         link = self.links[name]
         held, link.held = link.held, None
         for sender, to, (origin, receive), message in held or ():

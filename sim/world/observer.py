@@ -1,7 +1,7 @@
 """The observer: turns what nodes do at their seams into rows of the history.
 
-It looks from outside: at what a store was given and when that became durable, at roles and commit
-indexes after a turn. Nothing in the broker knows that it is watched, and nothing here decides.
+It looks from outside: at what a store was given and when that became durable, and at roles and
+commit indexes after a turn. The broker does not know that it is watched, and nothing here decides.
 
 For each node and group it keeps a `LogView`.
 """
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from ottla.sim.world.world import World
 
 DecisionWatcher: TypeAlias = Callable[[NodeId, int, BatchIdentity, Term, Decision], None]
-"""Node, partition, batch, term and what is to be done with it."""
+"""Called with node, partition, batch, term, and what is to be done with the batch."""
 VOTING = (RequestVote, VoteReply)
 """Messages that may carry a vote."""
 
 
 class Observer:
-    """All views, and the rows that come of watching them."""
+    """All views, and the rows that follow from watching them."""
 
     def __init__(self, history: History, config: RunConfig):
         self.history = history
@@ -58,34 +58,36 @@ class Observer:
         """Number of the partition by group, as the controller placed them."""
         self.views: dict[tuple[NodeId, GroupId], LogView] = {}
         self.decision_watchers: list[DecisionWatcher] = []
-        """Told of every decision, before its row is there."""
+        """Called with every decision before its row is added."""
         self.in_sync = in_sync_model(history, self.partitions, config)
-        """How many replicas are in sync; None where nothing asks for more than one."""
+        """How many replicas are in sync; None if one is enough everywhere."""
         self.metadata = MetadataWatch(history, self.partitions)
         """What nodes say of their logs and leaders."""
         self._replays: dict[GroupId, Replay] = {}
-        """What the reference model makes of each committed log."""
+        """By group, the reference model's state of the committed log."""
         self._chains: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
         self._applied: dict[tuple[GroupId, LogIndex, Term], LogIndex] = {}
-        """What had been applied by whoever first wrote a decision to forget producers."""
+        """By group, index and term of a decision to forget producers: what its first writer had
+        applied."""
 
     def view(self, node: NodeId, group: GroupId) -> LogView:
-        """What stands in that log."""
+        """The view of that node's log of that group."""
         found = self.views.get((node, group))
         if found is None:
             found = self.views[node, group] = LogView()
         return found
 
     def logs_of(self, life: Life) -> LogWatch:
-        """Who watches the store of that life."""
+        """The watch of that life's store."""
         return LogWatch(self, life)
 
     def seen_at(self, group: GroupId, index: LogIndex, term: Term) -> Seen:
-        """The entry that anybody wrote there in that term."""
+        """The entry that some node wrote there in that term."""
         return self._chains[group, index, term]
 
     def remember(self, group: GroupId, index: LogIndex, seen: Seen, applied: LogIndex) -> None:
-        """Keep what `seen_at` is asked for; whoever writes it has `applied` so much by now."""
+        """Keep an entry for `seen_at`. `applied`: up to where the node that writes it has applied
+        the log."""
         self._chains.setdefault((group, index, seen.term), seen)
         if seen.expires:
             self._applied.setdefault((group, index, seen.term), applied)
@@ -102,7 +104,7 @@ class Observer:
     # ---- a life's own events
 
     def watch(self, life: Life) -> None:
-        """From now on hear what becomes of its replicas."""
+        """From now on, hear of changes of its replicas."""
 
         def applied(group: GroupId) -> None:
             if self.knows(life, group):
@@ -111,7 +113,7 @@ class Observer:
         life.node.watch(Watcher(applied=applied, role_changed=partial(self.role_changed, life)))
 
     def started(self, life: Life) -> None:
-        """A life begins: its views are what its disk still holds."""
+        """A life begins: its views show what its disk still holds."""
         node, kept = life.node_id, {each.group: each for each in life.store.groups()}
         for (owner, group), view in self.views.items():
             if owner == node:
@@ -144,8 +146,8 @@ class Observer:
         return NOTHING if meta is None else self.seen_at(stored.group, meta.index, meta.term)
 
     def _given_back(self, life: Life, group: GroupId) -> None:
-        """A loss of power that takes a truncation or a snapshot with it gives back what had been
-        cut; so does an old copy of a disk."""
+        """A loss of power that undoes a truncation or a snapshot brings entries back; so does an
+        old copy of a disk."""
         view = self.view(life.node_id, group)
         for entry in life.store.scan(group):
             index = entry.index
@@ -155,7 +157,7 @@ class Observer:
                 self.entry_row("append", life, group, index, 0)
 
     def crashed(self, life: Life, code: str, lost: int) -> None:
-        """A life ended; what its disk still holds is told by log."""
+        """A life ended; its `LogWatch` says what its disk still holds."""
         disk = life.world.disks[life.node_id]
         for group in sorted(self.partitions.keys() & disk.medium.images.keys()):
             view, end = self.view(life.node_id, group), disk.log_end(group)
@@ -171,7 +173,7 @@ class Observer:
             )
 
     def role_changed(self, life: Life, group: GroupId) -> None:
-        """A replica has another role, term or leader: say when it ceased to lead."""
+        """A replica has another role, term or leader: add a row if it ceased to lead."""
         if not self.knows(life, group):
             return
         view, replica = self.view(life.node_id, group), life.view.replica(group)
@@ -221,7 +223,7 @@ class Observer:
             view.log_start = self.metadata.add_log_start(life, replica)
         if partition.producers_applied > done:
             return
-        # With every answer too, not only after applying: nothing else may change the state.
+        # With every answer too, not only after applying, because nothing else may change the state.
         stated = (done, partition.producers_seen())
         if stated != view.stated:
             view.stated = stated
@@ -249,7 +251,7 @@ class Observer:
         decision: Decision,
         model: Opinion | None,
     ) -> None:
-        """A leader has decided about a batch; where the model would not have, it says so."""
+        """A leader has decided about a batch. If the model disagrees, a second row says so."""
         who = identity(ticket.batch)
         assert who is not None, "it was decided about"
         number, term = self.partitions[partition.settings.group], partition.leadership.term
@@ -279,7 +281,8 @@ class Observer:
             )
 
     def committed(self, partition: Partition, entries: Sequence[Entry]) -> None:
-        """Somebody applies these: the model does once, and says what it knows then."""
+        """A replica applies these entries. The model applies each once, and its new state gets a
+        row."""
         group = partition.settings.group
         if partition.settings.profile.name not in MODELLED or group not in self.partitions:
             return
@@ -297,7 +300,7 @@ class Observer:
             )
 
     def said(self, life: Life, message: RequestVote | VoteReply) -> None:
-        """A message leaves a node: a vote that it carries can be counted from here on."""
+        """A message leaves a node: a vote in it can be counted from now on."""
         if isinstance(message, VoteReply):
             candidate = message.to if message.granted and not message.pre else None
         else:
@@ -314,7 +317,7 @@ class Observer:
             )
 
     def final(self, world: World) -> None:
-        """What stands in every log at the end, record by record, and what nodes say of it."""
+        """Rows for all logs at the end, record by record, and for what nodes say of them."""
         for life in world.lives.values():
             self.metadata.add_final(life, world.placement)
         add_final_logs(world, self.views, self.partitions)

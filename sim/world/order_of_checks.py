@@ -1,10 +1,10 @@
-"""Kafka's order of checks of a produce request, as far as odd requests of a run come.
+"""Kafka's order of checks of a produce request, as far as the odd requests of a run need it.
 
-What a request gets that has several things wrong with it is what Kafka finds first (K-CHECKS). The
-broker's order is spread over its handler, its partitions and its reading of batches; here it stands
-once more, as one table that shares no code with them. What a node *lacks* at the moment, a topic,
-the leadership, replicas in sync, is checked in between and known to nobody else: where such a check
-comes first, its error is as good an answer.
+If a request has several flaws, its error is that of the check that Kafka does first (K-CHECKS). The
+broker's order is spread over its handler, its partitions and its reading of batches. Here it is
+written again, as one table that shares no code with them. A node may also *lack* something at the
+moment: a topic, the leadership, replicas in sync. Nobody else knows that, so if such a check comes
+first, its error is allowed, too.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from ottla.broker.errors import ErrorCode
 
 @unique
 class Flaw(Enum):
-    """What is wrong with one partition of a request; the value is what scripts call it."""
+    """A flaw of one partition of a request; the value is its name in scripts."""
 
     LENGTH = "length"
-    """The batch says to be shorter than any batch."""
+    """The length field of the batch is shorter than any batch."""
     MAGIC = "magic"
-    """A version that there is not."""
+    """A version that does not exist."""
     TRANSACTIONAL = "transactional"
-    """In a request without a transactional id."""
+    """A transactional batch in a request without a transactional id."""
     ABSENT = "absent"
-    """There is no such partition."""
+    """The partition does not exist."""
     TWICE = "twice"
     """The request names the partition more than once."""
     OLD_MAGIC = "old-magic"
     SEVERAL = "several"
-    """More than one batch."""
+    """It has more than one batch."""
     ACKS = "acks"
-    """None of -1, 0 and 1; of the whole request."""
+    """acks is none of -1, 0 and 1; of the whole request."""
     BASE_OFFSET = "base-offset"
-    """It is not 0."""
+    """The base offset is not 0."""
     CRC = "crc"
     CODEC = "codec"
-    """One that there is not."""
+    """A codec that does not exist."""
     COUNT = "count"
-    """Of records: not what the last offset says."""
+    """The count of records does not fit the last offset delta."""
     CONTROL = "control"
     """Only brokers write control batches."""
     NO_SEQUENCE = "no-sequence"
-    """A producer id without one."""
+    """A producer id without a sequence."""
 
 
 class Check(NamedTuple):
@@ -55,7 +55,7 @@ class Check(NamedTuple):
     flaw: Flaw
     error: ErrorCode
     whole: bool = False
-    """The error is that of every partition of the request."""
+    """Whether every partition of the request gets the error."""
 
 
 CHECKS: tuple[Check, ...] = (
@@ -63,7 +63,7 @@ CHECKS: tuple[Check, ...] = (
     Check(1, Flaw.MAGIC, ErrorCode.CORRUPT_MESSAGE, whole=True),
     Check(2, Flaw.TRANSACTIONAL, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, whole=True),
     Check(4, Flaw.ABSENT, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-    # Ours: Kafka drops the earlier batch without a word (docs/not-implemented.md).
+    # Our own rule: Kafka drops the earlier batch silently (docs/not-implemented.md).
     Check(5, Flaw.TWICE, ErrorCode.INVALID_REQUEST),
     Check(5, Flaw.OLD_MAGIC, ErrorCode.INVALID_RECORD),
     Check(5, Flaw.SEVERAL, ErrorCode.INVALID_RECORD),
@@ -75,15 +75,15 @@ CHECKS: tuple[Check, ...] = (
     Check(17, Flaw.CONTROL, ErrorCode.INVALID_RECORD),
     Check(17, Flaw.NO_SEQUENCE, ErrorCode.INVALID_RECORD),
 )
-"""The first row whose flaw is there decides; of the rows for the whole request, that of the first
-partition that has one."""
+"""The first row whose flaw a partition has decides its error. If partitions have flaws of the whole
+request, the first of these partitions decides the error of all."""
 
 LACKS: tuple[tuple[int, ErrorCode], ...] = (
-    (4, ErrorCode.NOT_LEADER_OR_FOLLOWER),  # A node that knows no topics yet sends clients on.
+    (4, ErrorCode.NOT_LEADER_OR_FOLLOWER),  # A node that does not know any topics yet.
     (10, ErrorCode.NOT_LEADER_OR_FOLLOWER),
     (12, ErrorCode.NOT_ENOUGH_REPLICAS),
 )
-"""What a node may lack, by the step at which that is found."""
+"""What a node may lack: the step at which that is checked, and its error."""
 
 
 class Part(NamedTuple):
@@ -94,8 +94,8 @@ class Part(NamedTuple):
 
 
 def answers(parts: Sequence[Part]) -> dict[int, tuple[ErrorCode, ...]]:
-    """What each partition may be answered: what Kafka says of its flaws, and behind that what a
-    node may say that lacks something."""
+    """By partition, the errors that it may get: Kafka's for its flaws, then those for what a node
+    may lack."""
     for part in parts:
         for check in CHECKS:
             if check.whole and check.flaw in part.flaws:

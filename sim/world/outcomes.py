@@ -1,8 +1,8 @@
-"""What came of a request, as a client sees it, and what of a batch is certain after it.
+"""The outcome of a request, as a client sees it, and what is certain about a batch after it.
 
-An outcome is the broker's code, or that there was no answer at all. Whether a batch may be stored
-after an outcome is not for a client's rules to say: it is what the broker promises with each code
-(K-CODES), and it decides between `fail` and `info` in the history.
+An outcome is the broker's error code, or that there was no answer. Whether a batch may be stored
+after an outcome does not depend on the client's rules. It is what the broker promises with each
+code (K-CODES), and decides between `fail` and `info` in the history.
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ Reason: TypeAlias = Outcome | GivenUp
 
 
 def may_be_stored(outcome: Outcome) -> bool:
-    """Whether a batch may be in the log after it was sent and this came of it."""
+    """Whether a batch may be in the log after it was sent and had this outcome."""
     return isinstance(outcome, Lost) or outcome in INDEFINITE_CODES or not outcome

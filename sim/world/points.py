@@ -1,8 +1,8 @@
 """Points: places in a turn at which something can be made to happen (`life.py` lists them).
 
-A *trap* waits at a point for its moment: the n-th time that a node (or any) reaches it with a
-detail that fits. Then it acts, once, and is gone. Traps are how a script or the nemesis hits the
-gap between a write and its sync, or between a vote and its answer, which no random time ever hits
+A *trap* waits at a point until a node (one, or any) reaches it for the n-th time with a detail that
+fits. Then it acts once and is removed. With traps a script or the nemesis can hit the gap between a
+write and its sync, or between a vote and its answer, which random times practically never hit
 (SIM-MOMENTS).
 """
 
@@ -32,15 +32,16 @@ NAMES = (
 
 @dataclass(slots=True, eq=False)
 class Trap:
-    """Acts when `point` is reached for the `count`-th time as `node` and `fits` say."""
+    """Acts when `point` is reached for the `count`-th time, counting only what `node` and `fits`
+    allow."""
 
     point: str
     act: Callable[[Life], None]
     node: NodeId | None = None
-    """None: whichever comes first."""
+    """None: any node."""
     count: int = 1
     fits: Callable[[Any], bool] | None = None
-    """What the point's detail must be like."""
+    """What the point's detail must satisfy; None: anything."""
 
 
 class Points:
@@ -50,7 +51,7 @@ class Points:
 
     def __init__(self) -> None:
         self.armed = False
-        """Whether any trap is set: all that a point costs while none is."""
+        """Whether any trap is set: while none is, a point costs only this check."""
         self._traps: list[Trap] = []
 
     def set(self, trap: Trap) -> Trap:
@@ -74,7 +75,7 @@ class Points:
         self.armed = False
 
     def reached(self, life: Life, point: str, detail: Any) -> None:
-        """A node has come to a point."""
+        """A node has reached a point."""
         for trap in tuple(self._traps):
             if trap.point != point or trap.node not in {None, life.node_id}:
                 continue

@@ -1,11 +1,12 @@
-"""The reference model: what idempotent produce means, in plain Python and as slowly as it likes.
+"""The reference model: what idempotent produce means, in plain Python, without any concern for
+speed.
 
 The broker keeps a table per producer, flights over it, facts in bits and rules compiled from rows.
-The model keeps nothing but the log. *What is to be done with a batch follows from the batches that
-lie before it*: in this leader's log, and on their way into it. From these it is worked out anew for
-every request:
+The model keeps only the log. *What is to be done with a batch follows from the batches that precede
+it*: those in this leader's log, and those on their way into it. It is derived anew for every
+request:
 
-    nobody of that id before it            a beginning, if it starts at 0 (or may have been known)
+    no batch of that id before it          a beginning, if it starts at 0 (or may have been known)
     an epoch older than that of the last   stale
     a newer one                            a beginning, if it starts at 0
     one of the last five committed         a duplicate of it
@@ -13,12 +14,12 @@ every request:
     follows the last                       next
     anything else                          a gap
 
-A decision to forget a producer lies in the log too, and what lies before it is nobody's. The model
-shares no code with `ottla.idempotency` but the words for refusals; where the two differ on any
-request of any run, one of them is wrong (sim-I35).
+A decision to forget a producer is in the log too. Batches of the producer before it do not count.
+The model shares no code with `ottla.idempotency` except the words for refusals. If the two differ
+on any request of any run, one of them is wrong (sim-I35).
 
-`Replay` is the other half: the producer state that the committed log stands for, to which every
-replica's table must come (sim-I25), whatever way it took.
+`Replay` is the other half: the producer state that follows from the committed log. The table of
+every replica must be equal to it (sim-I25), however the replica got it.
 
 Source: promise-R2; KIP-98 and KIP-360; K-RULES; decision 0012 for unknown producers.
 """
@@ -38,22 +39,24 @@ ACCEPT, DUPLICATE, PARK = "accept", "duplicate", "park"
 MALFORMED, STALE, EPOCH_START, GAP = "malformed", "stale epoch", "epoch start", "gap"
 FULL = "table full"
 WINDOW = 5
-"""Committed batches of a producer that are told from new ones (KIP-98)."""
+"""How many committed batches of a producer are recognised as duplicates (KIP-98)."""
 MEMORY = 1_000
-"""Producers that were forgotten, of which the log knows where they were (decision 0012)."""
+"""How many forgotten producers the log remembers, with their last epoch and sequence (decision
+0012)."""
 SEQUENCES = 1 << 31
 EPOCHS = 1 << 15
 NO_EPOCH = -1
 MODELLED = {"reference": False, "reference-strict": True}
-"""Profiles that the model speaks for; whether an unknown producer must be one that was forgotten in
-order to begin elsewhere than at 0 (decision 0012)."""
+"""Profiles that the model covers. True: an unknown producer may start at a sequence other than 0
+only if it was forgotten (decision 0012)."""
 
 
 class Stored(NamedTuple):
-    """A batch in the log or on its way; or, without sequences, the decision to forget."""
+    """A batch in the log or on its way into it; without sequences: the decision to forget a
+    producer."""
 
     log_index: LogIndex
-    """0: it has no place in the log yet."""
+    """0: it is not in the log yet."""
     epoch: int = NO_EPOCH
     first: int = -1
     last: int = -1
@@ -61,7 +64,7 @@ class Stored(NamedTuple):
 
     @property
     def forgets(self) -> bool:
-        """What lies before it is nobody's."""
+        """Whether it is a decision to forget: what precedes it does not count."""
         return self.first < 0
 
 
@@ -70,33 +73,35 @@ class Opinion(NamedTuple):
 
     code: str
     off: int | None = None
-    """Of a duplicate: where the original lies."""
+    """Of a duplicate: the offset of the original."""
 
 
 class LogModel:
-    """One replica's log, by producer. Told of every entry that comes and goes."""
+    """One replica's log, by producer. It is told of every entry that is appended or truncated."""
 
     def __init__(self, profile: str, max_producers: int):
         self._strict = MODELLED[profile]
         self._max_producers = max_producers
         self._lines: dict[int, list[Stored]] = {}
         self._order: list[tuple[LogIndex, Term, int]] = []
-        """Whose line each entry went into, so that truncation finds it."""
+        """The producer of each entry, so that truncation finds it."""
         self._forgot: list[tuple[LogIndex, int, int, int]] = []
-        """Where the log forgets somebody who was known, whom, and at which epoch and sequence."""
+        """Where the log forgets a known producer: index, producer id, its last epoch and
+        sequence."""
         self._floor = -1
-        """Nobody up to this id is told from those that were forgotten: so said a snapshot."""
+        """Any id up to this one may have been forgotten: so says a snapshot."""
         self._base: LogIndex = 0
-        """Up to here the lines come from a snapshot, and what of it is in the log is known."""
+        """Up to this index the batches come from a snapshot, and its state covers what the log
+        repeats."""
         self._base_term: Term = 0
         self._doubtful: set[int] = set()
-        """Producers of whom a snapshot knew more than the log that goes on holds: nobody has told
-        what of theirs lies in front of that."""
+        """Producers whose batches before the log are unknown: a snapshot knew more of them than the
+        log that now follows has."""
 
     # ---- the log
 
     def appended(self, entries: Iterable[Entry]) -> None:
-        """These lie at the end of the log now."""
+        """These entries are at the end of the log now."""
         for entry in entries:
             if entry.index <= self._base:
                 if entry.term > self._base_term:
@@ -125,8 +130,8 @@ class LogModel:
             self._forgot.pop()
 
     def restored(self, table: bytes, term: Term) -> None:
-        """A snapshot replaces everything; `table` is the producer state in it, which may be ahead
-        of the log that follows, as an entry of `term` left it."""
+        """A snapshot replaces everything. `table` is its producer state, which may be ahead of the
+        log that follows; the last entry in it has term `term`."""
         self._lines.clear()
         self._order.clear()
         self._doubtful.clear()
@@ -139,7 +144,8 @@ class LogModel:
             self._lines[producer_id] = line or [Stored(index, epoch, 0, -1)]
 
     def _lose_base(self, index: LogIndex) -> None:
-        """Another log goes on where the snapshot was ahead: disks forgot what it knew beyond."""
+        """From `index` on another log follows the snapshot than the one that the snapshot knew:
+        disks lost entries."""
         self._base = index - 1
         for producer_id, line in list(self._lines.items()):
             if line and line[-1].log_index >= index:
@@ -152,8 +158,8 @@ class LogModel:
         self, identity: tuple[int, int, int, int], committed: LogIndex, ahead: Sequence[Ahead]
     ) -> Opinion | None:
         """What is to be done with a batch of `identity` (producer id, epoch, first and last
-        sequence), when the log is committed up to `committed` and `ahead` will precede it. None
-        where nobody can tell from the log, which takes a fault beyond the budget."""
+        sequence), if the log is committed up to `committed` and `ahead` will precede it. None: it
+        does not follow from the log, which takes a fault beyond the budget."""
         producer_id, epoch, first, last = identity
         if not (
             producer_id >= 0
@@ -214,18 +220,18 @@ class LogModel:
 
 
 Ahead = tuple[int, Stored]
-"""Producer id and what of it is on its way into the log."""
+"""Producer id, and an item of it that is on its way into the log."""
 
 
 def stored(batch: RecordBatch, index: LogIndex) -> Stored:
-    """A batch as its header tells of itself (KIP-98: the last sequence may have wrapped)."""
+    """A batch as its header describes it (KIP-98: the last sequence may have wrapped)."""
     first = batch.base_sequence
     last = (first + batch.last_offset_delta) % SEQUENCES
     return Stored(index, batch.producer_epoch, first, last, batch.base_offset)
 
 
 def _since_forgotten(line: list[Stored]) -> list[Stored]:
-    """What of a line lies behind the last time that it was forgotten."""
+    """The part of a producer's items after the last decision to forget it."""
     for place in range(len(line) - 1, -1, -1):
         if line[place].first < 0:  # `Stored.forgets`, without the call
             return line[place + 1 :]
@@ -233,12 +239,12 @@ def _since_forgotten(line: list[Stored]) -> list[Stored]:
 
 
 def known(line: Sequence[Stored]) -> bool:
-    """Whether that producer's last word is a batch."""
+    """Whether the last item of a producer is a batch."""
     return len(line) > 0 and not line[-1].forgets
 
 
 def forgotten_by(command: bytes) -> list[int]:
-    """Whom a command in the log forgets."""
+    """The producers that a command in the log forgets."""
     name, argument = msgpack.unpackb(command)
     return list(argument) if name == "expire" else []
 
@@ -246,7 +252,7 @@ def forgotten_by(command: bytes) -> list[int]:
 def _seen(
     line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
 ) -> Opinion | None:
-    """Whether a batch is one of those that are still told from new ones."""
+    """What is to be done with a batch that equals one of the recent ones; None: it does not."""
     _, epoch, first, last = identity
     finished = 0
     for item in reversed(line):
@@ -265,8 +271,8 @@ def _seen(
 def _without_epoch(
     line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
 ) -> Opinion:
-    """Epoch -1 names none: nothing follows anything, whoever has an epoch fences it, and only a
-    batch itself is known again (K-NO-EPOCH)."""
+    """A batch without an epoch (-1). No order of sequences holds for it. A producer that has an
+    epoch fences it. Only an equal batch is recognised (K-NO-EPOCH)."""
     if line[-1].epoch != NO_EPOCH:
         return Opinion(STALE)
     return _seen(line, identity, committed) or Opinion(ACCEPT)
@@ -275,8 +281,8 @@ def _without_epoch(
 def remembered(
     forgotten: Mapping[int, Sequence[int]], floor: int = -1
 ) -> tuple[int, list[list[int]]]:
-    """Of all that were ever forgotten the newest, by id, with the epoch and sequence at which they
-    were; up to the id before them anybody may have been."""
+    """The newest `MEMORY` of all forgotten producers by id, with their last epoch and sequence,
+    after a bound: any id up to it may have been forgotten."""
     ids = sorted(each for each in forgotten if each > floor)
     bound = floor if len(ids) <= MEMORY else ids[-MEMORY - 1]
     return bound, [[each, *forgotten[each]] for each in ids[-MEMORY:]]
@@ -288,7 +294,8 @@ def end_of(line: Sequence[Stored]) -> tuple[int, int]:
 
 
 def goes_on(epoch: int, first: int, of: int, tail: int) -> bool:
-    """Whether a batch is the next one after `tail` of epoch `of`; -1 is none of either."""
+    """Whether a batch is the next one after `tail` of epoch `of`; `-1` for either means unknown, so
+    anything follows."""
     return epoch == of and (-1 in (of, tail) or first == (tail + 1) % SEQUENCES)
 
 
@@ -302,7 +309,7 @@ class Replay:
         """By id: epoch, index of the last entry, the last batches."""
 
     def applies(self, entries: Iterable[Entry]) -> None:
-        """These are committed; what is known already, or not next, is passed over."""
+        """These entries are committed. Entries that are known already, or not next, are skipped."""
         for entry in entries:
             if entry.index == self.applied + 1:
                 self.applied = entry.index
@@ -323,7 +330,7 @@ class Replay:
             self._producers[batch.producer_id] = [item.epoch, entry.index, window]
 
     def digest(self) -> int:
-        """As `ProducerTable.digest` of a table in this state, half of it."""
+        """The upper half of `ProducerTable.digest` for a table in this state."""
         told = sorted([producer_id, *state] for producer_id, state in self._producers.items())
         forgotten = self._forgotten and remembered(self._forgotten)
         packed = msgpack.packb([forgotten or False, told])

@@ -1,15 +1,15 @@
-"""`RequestWatch`: how long a node takes over what it is asked, and what it never answers (sim-I44).
+"""`RequestWatch`: how long a node takes to answer requests, and which it never answers (sim-I44).
 
-What a request may take is what it says itself (`timeout`, `max_wait`) or a bound of the broker's.
-Answers of a connection leave in the order of its requests, so one is waited for from when it has
-arrived and the one before has left. A client that gives up closes its connection about when its
-produce request is overdue, and hears nothing; so the tickets of those are watched as well, in the
-partition, by their deadline.
+The longest time that a request may take is in the request (`timeout`, `max_wait`), or is a bound of
+the broker. Answers of a connection leave in the order of its requests, so the time of a request
+begins when it has arrived and the answer before it has left. A client that gives up closes its
+connection about when its produce request is overdue, and then gets no answer. So the tickets of
+produce requests are watched as well, in the partition, by their deadline.
 
-Time is the node's own and the world's, whichever went less far: a clock may be slow, and it may
-jump. It begins anew when a frozen node goes on, and when a slow one is itself again; a node that is
-dead owes nothing. What is late by more than `NOTED` leaves a `late` row, and so does, at the end,
-what is open still.
+Time passes by the node's clock and by the simulator's; the smaller span counts, because a clock may
+be slow and may jump. It is counted anew when a frozen node goes on and when a slow one is no longer
+slow. A dead node owes no answer. A request that is more than `NOTED` late leaves a `late` row; at
+the end of the run so does one that is still open.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from ottla.sim.world.world import World
 
 NOTED: Micros = 10_000
-"""By so much a request may be late without a row."""
+"""A request may be this late without a row."""
 _IDS_WITHIN: Micros = 10_000_000
-"""A block of producer ids that is asked for may be the second one."""
+"""Within this a producer id is given out: up to two blocks of ids may have to be asked for."""
 _LIMITS: dict[type, Callable[[Any, Micros], Micros]] = {
     ProduceRequest: lambda request, _: max(0, request.timeout),
     FetchRequest: lambda request, election: max(election, request.max_wait),
@@ -51,19 +51,20 @@ _LIMITS: dict[type, Callable[[Any, Micros], Micros]] = {
     DeleteTopicsRequest: lambda request, _: max(0, request.timeout),
     InitProducerIdRequest: lambda _, __: _IDS_WITHIN,
 }
-"""What a request may take, by its class; `election`: an election timeout, in which a leader that
-waits for its own first entry resigns. Others are answered at once."""
+"""How long a request may take, by its class. `election`: an election timeout, after which a leader
+that waits for its own first entry resigns. Other requests are answered at once."""
 
 
 class Since(NamedTuple):
-    """A time: the world's, and what the node's monotonic clock showed."""
+    """A time: the simulator's, and what the node's monotonic clock showed."""
 
     world: Micros
     node: Micros
 
 
 class RequestWatch:
-    """All that one life of a node is asked. `begin`, `ended`: for each ticket of a partition."""
+    """All requests to one life of a node. `begin` and `ended` are called for each ticket of a
+    partition."""
 
     def __init__(self, life: Life):
         self.life = life
@@ -73,10 +74,10 @@ class RequestWatch:
         self._tickets: dict[ProduceTicket, tuple[int, Since, Micros]] = {}
         self._connections: dict[ConnectionWatch, None] = {}
         self.serves_since: Micros | None = None
-        """When its listener began to serve; None: it does not yet."""
+        """When its listener began to serve; None: not yet."""
 
     def now(self) -> Since:
-        """As it is."""
+        """The present time."""
         return Since(self._kernel.now, self.life.clockwork.now())
 
     def connection(self, client: int) -> ConnectionWatch:
@@ -95,12 +96,13 @@ class RequestWatch:
         self._tickets[ticket] = client, now, ticket.deadline - now.node
 
     def ended(self, ticket: ProduceTicket) -> None:
-        """It is done."""
+        """The ticket is done."""
         client, since, limit = self._tickets.pop(ticket)
         self.note("Produce ticket", client, since, limit)
 
     def note(self, what: str, client: int, since: Since, limit: Micros, begun: Micros = 0) -> None:
-        """A row, if it took too long; `begun`: the world's time before which nothing was due."""
+        """Add a row if it took too long; `begun`: the simulator's time before which no answer was
+        due."""
         now, life = self.now(), self.life
         well = life.clockwork.well_since
         if life.clockwork.slowness != 1:
@@ -119,7 +121,7 @@ class RequestWatch:
             )
 
     def final(self) -> None:
-        """What is open still, at the end."""
+        """Rows for what is still open at the end."""
         for client, since, limit in self._tickets.values():
             self.note("Produce ticket, open", client, since, limit)
         for each in self._connections:
@@ -141,8 +143,8 @@ class ConnectionWatch:
         self._open.append((self._watch.now(), request))
 
     def left(self) -> None:
-        """The oldest one has left, with its answer, or without one if it wants none; nobody hears
-        it if the connection broke at the answer before."""
+        """The oldest request is done: its answer left, or it wants none. No request is open if the
+        connection broke at the answer before."""
         if not self._open:
             return
         since, request = self._open.popleft()
@@ -150,7 +152,7 @@ class ConnectionWatch:
         self._left = self._watch.now().world
 
     def lost(self) -> None:
-        """The connection is gone: nobody hears of the others."""
+        """The connection is lost: the other requests get no answer."""
         self._watch.life.world.unheard += len(self._open)
         self._end()
         self._watch.gone(self)
@@ -177,7 +179,8 @@ class ConnectionWatch:
 
 
 def note_unanswered(world: World) -> None:
-    """Rows of what is open still at the end, and how many requests nobody heard of again."""
+    """Rows for what is still open at the end, and one for how many requests lost their
+    connection."""
     for life in world.lives.values():
         life.requests.final()
     if world.unheard:

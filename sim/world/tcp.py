@@ -1,14 +1,16 @@
-"""Connections of clients, modelled as TCP: in order, each thing once, or the connection is gone.
+"""Connections of clients, modelled as TCP: all data arrives once and in order, or the connection
+ends.
 
-A `Connection` joins a client to one life of a node. Nothing on it is lost, repeated or overtaken by
-itself (sim-N3): what a bad path does is take time, and what a cut path does is keep everything back
-until it is mended or one side gives up: the news that the other end is gone, too. It ends by a
-reset (either side, or the network, sim-N7), which may happen before or after a request was read, or
-an answer written; when a machine loses its power nobody says so, and the client waits until its own
-patience ends (half-open), or until it is up again: then it knows nothing of the connection, and
-says so to the next thing that arrives on it.
+A `Connection` joins a client to one life of a node. It never loses, duplicates or reorders anything
+(sim-N3). A bad path takes time. A cut path keeps everything back until it is mended or one side
+gives up; it keeps back the news that the other end is gone, too.
 
-Stop-and-go of the receiving window is in the listener: a node that does not read holds requests.
+A connection ends by a reset (from either side, or from the network, sim-N7), before or after a
+request was read or an answer written. If a machine loses its power, no reset is sent. Then the
+client waits until its own timeout (half-open), or until the machine is up again: that does not know
+the connection, and answers with a reset to the next thing that arrives on it.
+
+Flow control is in the listener: a node that does not read keeps requests waiting.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Path:
-    """The way between one client and one node, both directions."""
+    """The path between one client and one node, both directions."""
 
     __slots__ = ("cut", "least", "node", "stream")
 
@@ -39,12 +41,13 @@ class Path:
         self.node = node
         self.least: Micros = round_trip // 2
         self.cut = False
-        """Nothing gets through; what is under way waits (sim-N5: client and leader only)."""
+        """Whether nothing gets through; what is under way waits (sim-N5: between clients and a
+        node)."""
 
 
 class Connection:
-    """The client's end. `on_answer(answer)` in order; `on_closed(why)` once, unless the client
-    closes it itself."""
+    """The client's end. `on_answer(answer)` is called in order; `on_closed(why)` once, unless the
+    client closes it itself."""
 
     __slots__ = (
         "_answers_until",
@@ -83,20 +86,20 @@ class Connection:
         self._requests_until: Micros = 0
         self._answers_until: Micros = 0
         self._to_node: deque[tuple[Callable[..., None], Any]] = deque()
-        """What is under way to the node, oldest first: for each there is one event."""
+        """What is under way to the node, oldest first; each has one event."""
         self._held_until: Micros = 0
-        """Nothing arrives at the node before."""
+        """Nothing arrives at the node before this time."""
         self._waiting: list[tuple[Callable[..., None], Any]] = []
         """What a cut path keeps back."""
         self._breaking = False
-        """What the client writes from here on is lost: a stream has no holes."""
+        """Whether all that the client writes from now on is lost: a stream has no holes."""
         self._line_free_at: Micros = 0
         """When the last byte of the client's last request has left."""
 
     # ---- the client
 
     def dial(self, reach: Callable[[Connection], None]) -> None:
-        """Have `reach` called when the node hears of it; requests arrive behind that."""
+        """Call `reach` when the connection arrives at the node; requests arrive after that."""
         self._to_arrive(0, reach, self)
 
     def send(self, request: Frame) -> None:
@@ -104,7 +107,7 @@ class Connection:
         if not self.open or self._breaking:
             return
         if self._breaks():
-            # The request may have been read by then, or not.
+            # At the reset the request may have been read, or not.
             self._breaking = True
             if self.path.stream.below(2):
                 self._to_arrive(self._requests_until, self._reach, request)
@@ -114,12 +117,12 @@ class Connection:
         self._to_arrive(until, self._reach, request)
 
     def hold_up(self, span: Micros) -> None:
-        """What the client has sent, and what it sends from here on, arrives after that span at the
+        """What the client has sent, and what it sends from now on, arrives after `span` at the
         earliest, in order."""
         self._held_until = max(self._held_until, self.network.kernel.now + span)
 
     def close(self) -> None:
-        """The client closes; it hears nothing more. What is under way may still arrive."""
+        """The client closes: it gets nothing more. What is under way may still arrive."""
         if self.open:
             self.open = False
             self._to_arrive(self._requests_until, self._hang_up, None)
@@ -137,15 +140,14 @@ class Connection:
         self._answers_until = self._later(until, self._arrive, self._deliver, answer)
 
     def finish(self, why: str) -> None:
-        """The node closes, when what it wrote has been read."""
+        """The node closes the connection, after what it wrote has been read."""
         until = self._answers_until
         self._answers_until = self._later(until, self._arrive, self.reset, why)
 
     # ---- the network
 
     def _written(self, request: Frame) -> Micros:
-        """When the last byte of a request leaves: one request after the other, as fast as the line
-        carries them."""
+        """When the last byte of a request leaves: the line carries one request after the other."""
         network = self.network
         capacity = network.config.client_bytes_per_ms
         if not capacity:
@@ -155,8 +157,8 @@ class Connection:
         return self._line_free_at
 
     def reset(self, why: str) -> None:
-        """The connection is gone for both; what is under way is gone too. The client hears of it
-        when its path lets it."""
+        """The connection ends for both sides, and what is under way is lost. The client learns of
+        it when its path lets it."""
         served, self.served = self.served, None
         if served is not None:
             served.lost()
@@ -165,12 +167,12 @@ class Connection:
             self._arrive(self._ended, why)
 
     def reset_later(self, why: str) -> None:
-        """A reset is on its way: it takes its time, and waits where the path is cut."""
+        """A reset is on its way: it takes time, and waits if the path is cut."""
         self._later(0, self._arrive, self.reset, why)
 
     @property
     def held_back(self) -> bool:
-        """Whether something of it waits for its path to be mended."""
+        """Whether anything waits for its path to be mended."""
         return bool(self._waiting)
 
     def path_mended(self) -> None:
@@ -189,13 +191,13 @@ class Connection:
         return at
 
     def _to_arrive(self, until: Micros, call: Callable[[Any], None], argument: Any) -> None:
-        """Have it arrive at the node, behind everything that was sent before."""
+        """Let it arrive at the node, after everything that was sent before."""
         self._to_node.append((call, argument))
         self._requests_until = self._later(until, self._next)
 
     def _next(self) -> None:
-        """The oldest that is under way to the node is there, unless it is held up: then its event
-        comes again, and whichever event comes first then takes the oldest."""
+        """The oldest item under way arrives at the node. If items are held up, the event is
+        scheduled again; then whichever event comes first takes the oldest item."""
         if self.network.kernel.now < self._held_until:
             self.network.kernel.at(self._held_until, self._next)
         else:
@@ -233,8 +235,8 @@ class Connection:
 
 
 class ClientNetwork:
-    """All connections of all clients. `serve(connection)` gives it to the node's present life, or
-    says that nobody listens (None); `up(node)` says whether anybody would."""
+    """All connections of all clients. `serve(connection)` gives a connection to the node's present
+    life; None: nobody listens. `up(node)` says whether anybody would."""
 
     def __init__(
         self,
@@ -248,19 +250,19 @@ class ClientNetwork:
         self.config = config
         self.up = up
         self.quiet = False
-        """No connection breaks by itself any more."""
+        """Whether connections no longer break by themselves."""
         self.make: Callable[..., Connection] = Connection
-        """Makes connections: who wants to see what is said on them has its own kind."""
+        """Makes connections. A caller that wants to see their data sets its own class."""
         self.connections: list[Connection] = []
         self._choices = choices
         self._serve = serve
         self._spans = round_trips(config.links, config.nodes)
         self._paths: dict[tuple[int, NodeId], Path] = {}
         self._cuts: Counter[NodeId] = Counter()
-        """How many faults keep all clients from a node."""
+        """By node: how many faults now keep all clients from it."""
 
     def path(self, client: int, node: NodeId) -> Path:
-        """The way between the two."""
+        """The path between the two."""
         found = self._paths.get((client, node))
         if found is None:
             span = self._spans.get((CLIENTS, node), self.config.client_rtt_us)
@@ -269,14 +271,14 @@ class ClientNetwork:
         return found
 
     def cut(self, nodes: Sequence[NodeId]) -> None:
-        """No client reaches these nodes, nor does one that comes later (sim-N5)."""
+        """Cut these nodes off from all clients, later ones included (sim-N5)."""
         self._cuts.update(nodes)
         for path in self._paths.values():
             path.cut = path.cut or path.node in nodes
 
     def let(self, nodes: Sequence[NodeId]) -> None:
-        """End one cut of these nodes; what no other keeps back goes on."""
-        self._cuts -= Counter(nodes)  # none is below zero: a cut may end after `mend`
+        """End one cut of these nodes. What no other cut keeps back goes on."""
+        self._cuts -= Counter(nodes)  # never below zero: a cut may end after `mend`
         for path in self._paths.values():
             if path.node in nodes and not self._cuts[path.node]:
                 path.cut = False
@@ -293,7 +295,7 @@ class ClientNetwork:
         on_answer: Callable[[Frame], None],
         on_closed: Callable[[str], None],
     ) -> Connection:
-        """Connect; a node that is down refuses, which is heard one round trip later."""
+        """Connect. A node that is down refuses; the client learns that one round trip later."""
         connection = self.make(self, client, node, on_answer, on_closed)
         self.connections = [each for each in self.connections if each.open or each.held_back]
         self.connections.append(connection)
@@ -301,8 +303,8 @@ class ClientNetwork:
         return connection
 
     def remember(self, connection: Connection) -> None:
-        """Something of it is held back: it arrives once its path is mended, late as it is, whether
-        or not the client has closed the connection meanwhile."""
+        """Something of the connection is kept back: it arrives when its path is mended, even if the
+        client has closed the connection meanwhile."""
         if connection not in self.connections:
             self.connections.append(connection)
 
@@ -319,7 +321,7 @@ class ClientNetwork:
         self._go_on()
 
     def _go_on(self) -> None:
-        """What waited for a path that is whole again is delivered."""
+        """Deliver what waited for a path that is whole again."""
         for connection in self.connections:
             if not connection.path.cut:
                 connection.path_mended()

@@ -1,4 +1,4 @@
-"""`ValueCall`: a request that came as a value, and whose answer leaves as one."""
+"""`ValueCall`: a request that arrives as a value, and whose answer leaves as a value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VERSIONS: dict[type, int] = {
     DeleteTopicsRequest: 6,
     OffsetForLeaderEpochRequest: 4,
 }
-"""The version in which simulated clients ask: the newest that is served."""
+"""The version of each API that simulated clients use: the newest that is served."""
 
 
 class ValueCall(Call):
@@ -51,10 +51,10 @@ class ValueCall(Call):
         self.frame = frame
         self._node = node
         self.value: Any = None
-        """The answer, once there is one."""
+        """The answer; None until there is one."""
 
     def __str__(self) -> str:
-        """For messages about it."""
+        """Its name in messages."""
         return f"{type(self.frame.value).__name__} {self.frame.number}"
 
     @property
@@ -68,14 +68,14 @@ class ValueCall(Call):
         return isinstance(self.frame.value, ProduceRequest)
 
     def answer(self, answer: Any) -> None:
-        """See `Call`. The value leaves as it is now: nothing in it is made later."""
+        """See `Call`. The value leaves as it is now: later changes of its parts do not reach it."""
         if self.finish((b"",)):
             self.value = _settled(answer)
             self.link.done(self)
 
 
 _PLAIN = frozenset({bool, bytes, int, str, type(None), ErrorCode, float})
-"""Classes of what has nothing in it."""
+"""Classes of values without parts."""
 
 
 def _settled(value: Any) -> Any:

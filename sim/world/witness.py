@@ -1,11 +1,11 @@
-"""The witness: sees every decision of a partition's leader and asks the reference model about it.
+"""The witness: asks the reference model about every decision of a partition's leader.
 
-A partition of a simulated node is the broker's own, and hears of the log by the same calls as ever
-(`Machine`); the witness hears them too and keeps the model's log. Each decision leaves a `decide`
-row, in a leader's words and by its node; where the model is of another opinion, a second one of
-node 0 says what it would have decided.
+A partition of a simulated node is the broker's own and gets the same calls about the log as always
+(`Machine`). The witness gets these calls too and keeps the model's log. Each decision leaves a
+`decide` row of its node, in the leader's words. If the model disagrees, a second row, of node 0,
+says what it would have decided.
 
-The model's own opinion never reaches the broker.
+The model's opinion never reaches the broker.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from ottla.sim.world.reference_model import (
 )
 
 Told = Callable[[Partition, ProduceTicket, Decision, Opinion | None], None]
-"""Partition, ticket, what was decided, and what the model says (None: nothing is modelled)."""
+"""Called with partition, ticket, decision, and the model's opinion (None: it has none)."""
 Applied = Callable[[Partition, Sequence[Entry]], None]
 
 
 class _Witnessed(Partition):
-    """A partition whose log and decisions are seen."""
+    """A partition whose log and decisions are watched."""
 
     model: LogModel | None = None
     on_decided: Told
     on_applied: Applied
 
     def witness(self, on_decided: Told, on_applied: Applied) -> None:
-        """From here on; before the first entry."""
+        """Watch from now on; called before the first entry."""
         settings = self.settings
         if settings.profile.name in MODELLED:
             self.model = LogModel(settings.profile.name, settings.max_producers)
@@ -95,7 +95,7 @@ class _Witnessed(Partition):
         self.on_decided(self, self._line.first, decision, said)
 
     def _ahead(self) -> Iterator[Ahead]:
-        """What is on its way into the log, in order, and will lie before the next batch."""
+        """The items on their way into the log that precede the next batch, in order."""
         for item in self.admission.admitted():
             if isinstance(item, CommandItem):
                 yield from ((producer_id, Stored(0)) for producer_id in item.expires)
@@ -104,20 +104,20 @@ class _Witnessed(Partition):
 
 
 class WitnessedPartition(_Witnessed):
-    """The broker's own partition, seen."""
+    """The broker's own partition, watched."""
 
 
 class WitnessedMutant(_Witnessed, MutatedPartition):
-    """A partition without one of its safety mechanisms, seen."""
+    """A partition without one of its safety mechanisms, watched."""
 
 
 class _WatchedTable:
-    """A producer table as admission uses it; what it decides is told."""
+    """A producer table as admission uses it; it reports its decisions."""
 
     def __init__(self, partition: _Witnessed):
         self._partition = partition
         self._table = partition.table
-        # Asked for all the time; bound once, they do not take the way through `__getattr__`.
+        # These are called all the time; bound once, they need no `__getattr__`.
         self.begin, self.enqueued = self._table.begin, self._table.enqueued
         self.in_flight = self._table.in_flight
 
@@ -132,7 +132,7 @@ class _WatchedTable:
 
 
 class _WatchedMutex:
-    """The mutexes of a partition's producers; only who was given one last is decided about."""
+    """The mutexes of a partition's producers. A decision is about the ticket that got one last."""
 
     first: ProduceTicket
 
@@ -160,7 +160,7 @@ class _WatchedMutex:
 def witnessed(
     mutants: Mutants, on_decided: Told, on_applied: Applied
 ) -> Callable[[PartitionSettings, InSync], Partition]:
-    """How to make the partitions of one life."""
+    """What makes the partitions of one life."""
 
     def make(settings: PartitionSettings, in_sync: InSync) -> Partition:
         partition: _Witnessed
@@ -175,7 +175,7 @@ def witnessed(
 
 
 def opinion_of(decision: Decision) -> Opinion:
-    """A decision in the model's words."""
+    """The broker's decision as an `Opinion`."""
     if isinstance(decision, Accept):
         return Opinion(ACCEPT)
     if isinstance(decision, Duplicate):

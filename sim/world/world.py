@@ -1,8 +1,8 @@
-"""The world of a run: nodes on their disks, links and clocks, and what may be done to them.
+"""The world of a run: nodes on their disks, links and clocks, and what can be done to them.
 
-Everything a nemesis, a script or a scenario does goes through a method of `World`, leaves a `fault`
-row, and can be replayed. What no Raft stands (a disk that forgets what it synced or comes back as
-an older one, an id given out twice) leaves a `beyond` row; only scripts ask for it.
+All that a nemesis, a script or a scenario does goes through a method of `World`, leaves a `fault`
+row, and can be replayed. Faults that no Raft survives leave a `beyond` row, and only scripts ask
+for them: a disk that forgets what it synced, an old copy of a disk, a producer id given out twice.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ from ottla.sim.world.tcp import ClientNetwork, Connection
 
 SECOND: Micros = 1_000_000
 BOOT: Micros = 60 * SECOND
-"""Within this an undisturbed cluster has a controller and its topic, if elections are not slow."""
+"""Within this span an undisturbed cluster has a controller and its topic, if elections are not
+slow."""
 STEP: Micros = 1_000
 ENDLESS = float("inf")
-"""A high watermark that nobody reaches."""
+"""A high watermark that is never reached."""
 
 
 class BrokerBug(Exception):  # noqa: N818 - it names what it is
@@ -50,7 +51,7 @@ class BrokerBug(Exception):  # noqa: N818 - it names what it is
 
 
 class World:
-    """See the module's text. Nodes are numbered from 1."""
+    """See the module's docstring. Nodes are numbered from 1."""
 
     def __init__(self, config: RunConfig, choices: Choices):
         self.config = config
@@ -74,18 +75,19 @@ class World:
             self.kernel, choices, config, self._serve, lambda node: node in self.lives
         )
         self.lives: dict[NodeId, Life] = {}
-        """The nodes that are not dead; frozen ones included."""
+        """The nodes that are not dead, frozen ones included."""
         self.client_dies: Callable[[int], None] = _nobody
-        """Has the client of that number die; who has clients that may says how (`workload.py`)."""
+        """Kills the client of that number; `workload.py` sets it if clients can die."""
         self._last: dict[NodeId, Life] = {}
         """The latest life of each node that has died."""
         self.placement: dict[int, tuple[NodeId, ...]] = {}
-        """Replicas by partition, as decided while booting: who has just come back does not know."""
+        """Replicas by partition, as decided while booting; a node that has just come back may not
+        know them."""
         self._damaged: set[NodeId] = set()
         self.unheard = 0
         """How many requests reached a node and lost their connection before they were answered."""
         self.ids_again = 0
-        """How many of the next producer ids are ones that were given out before."""
+        """How many of the next producer ids will be ones that were given out before."""
         self._last_id: int | None = None
         self._incs = dict.fromkeys(self.nodes, 0)
 
@@ -113,7 +115,7 @@ class World:
         )
 
     def _create_topic(self, within: Micros) -> None:
-        """Have the topic made; that the controller may move meanwhile is the node's affair. Raises
+        """Create the topic; if the controller moves meanwhile, the node handles that. Raises
         `BrokerBug`."""
         topic = Topic(TOPIC, self.config.partitions, self.config.replicas)
         answers: list[ErrorCode] = []
@@ -125,13 +127,14 @@ class World:
             raise BrokerBug(f"the topic was refused: {answers[0].name}")
 
     def quiet(self, *, now: bool) -> None:
-        """Nothing goes wrong by itself any more, or again."""
+        """`now`: whether nothing goes wrong by itself any more."""
         self.network.quiet = self.clients.quiet = now
         for disk in self.disks.values():
             disk.quiet = now
 
     def controller(self) -> Life | None:
-        """Who leads the controller's group in the latest term and serves; frozen nodes count."""
+        """The node that leads the controller's group in the latest term and serves; frozen nodes
+        count."""
         serving = [each for each in self.lives.values() if each.view.controls]
         return max(serving, key=_controller_term, default=None)
 
@@ -147,7 +150,7 @@ class World:
         return {node: replica for node, replica in found if replica is not None}
 
     def leader(self, partition: int = 0) -> Life | None:
-        """Who leads a partition in the latest term and serves; frozen nodes count."""
+        """The node that leads a partition in the latest term and serves; frozen nodes count."""
         best: tuple[int, NodeId] | None = None
         for node, replica in self.replicas(partition).items():
             made = replica.of_partition()
@@ -156,14 +159,14 @@ class World:
         return None if best is None else self.lives[best[1]]
 
     def high_watermark(self, partition: int, unled: float) -> float:
-        """Of a partition's leader (exclusive); `unled` where nobody leads, so nobody can say."""
+        """High watermark of a partition's leader (exclusive); `unled` if no node leads."""
         life = self.leader(partition)
         if life is None:
             return unled
         return self.replicas(partition)[life.node_id].of_partition().high_watermark
 
     def until(self, condition: Callable[[], bool], within: Micros, what: str) -> None:
-        """Run until `condition` holds. Raises `BrokerBug` when it does not within that span."""
+        """Run until `condition` holds. Raises `BrokerBug` if it does not within `within`."""
         end = self.kernel.now + within
         while not condition():
             if self.kernel.now >= end:
@@ -173,7 +176,8 @@ class World:
     # ---- lives
 
     def start(self, node: NodeId) -> bool:
-        """A new life on the node's disk. False: it is damaged or wiped, the node does not start."""
+        """Start a new life on the node's disk. False: the disk is damaged or wiped, so the node
+        does not start."""
         assert node not in self.lives, f"node {node} lives"
         if self.disks[node].fresh:
             self.history.add("fault", node=node, code="refuses to start: its disk was lost")
@@ -192,7 +196,7 @@ class World:
         return True
 
     def listener(self, life: Life, host: Host) -> SimListener:
-        """What a node is given to listen with."""
+        """The listener that a node gets."""
         return SimListener(life, host)
 
     def _serve(self, connection: Connection) -> ServedConnection | None:
@@ -206,10 +210,11 @@ class World:
     def crash(
         self, node: NodeId, where: str = "", *, power: bool = False, torn: bool = False
     ) -> None:
-        """The process dies at once, with `power` its machine does: what is unsynced may go, or
-        (`torn`) is there but for a part of the newest write.
+        """The process dies at once, with `power` its machine does. Unsynced appends may be lost;
+        `torn`: the newest one that survives is incomplete.
 
-        Without power its clients are told by its operating system; with it nobody tells them.
+        Without power its operating system resets the connections of its clients; with it no client
+        is told.
         """
         life = self.lives.pop(node, None)
         if life is None:
@@ -226,7 +231,8 @@ class World:
         self._drop_clients(life, told=not power)
 
     def _cache_lost(self, node: NodeId) -> None:
-        """The machine of a dead process loses its power: what was left in the page cache may go."""
+        """The machine of a dead process loses its power: what was left in the page cache may be
+        lost."""
         lost = self.disks[node].crash(power=True)
         if lost:
             self.history.add("fault", node=node, code="power lost")
@@ -253,7 +259,8 @@ class World:
         self._drop_clients(life, told=True)
 
     def stop(self, node: NodeId) -> None:
-        """The node leaves in order: it tells its clients, and all it wrote is on its disk."""
+        """Shut the node down in order: it tells its clients, and all that it wrote is on its
+        disk."""
         life = self.lives.get(node)
         if life is None or life.frozen:
             return
@@ -279,24 +286,24 @@ class World:
     # ---- beyond the fault budget
 
     def lie(self, node: NodeId) -> None:
-        """From now on its disk says that it syncs, and keeps nothing."""
+        """From now on its disk reports syncs as done and keeps nothing."""
         self.disks[node].lies = True
         self.history.add("beyond", node=node, code=LOST_SYNC)
 
     def bring_back(self, node: NodeId) -> None:
-        """The disk of a dead node is what it was when `SimDisk.keep_copy` was called."""
+        """The disk of a dead node returns to its state when `SimDisk.keep_copy` was called."""
         assert node not in self.lives, f"node {node} lives"
         self.disks[node].restore()
         self.history.add("beyond", node=node, code=OLD_COPY)
 
     def wipe(self, node: NodeId) -> None:
-        """Nothing is left on the disk of a dead node."""
+        """Erase the disk of a dead node."""
         assert node not in self.lives, f"node {node} lives"
         self.disks[node].wipe()
         self.fault("its disk was lost", node)
 
     def rot(self, node: NodeId, group: GroupId, index: LogIndex) -> None:
-        """An entry on a dead node's disk is damaged that it had synced: the node must refuse."""
+        """Damage an entry that a dead node had synced: the node must refuse to start."""
         assert node not in self.lives, f"node {node} lives"
         self._damaged.add(node)
         self.disks[node].medium.damage(group, index)
@@ -309,8 +316,8 @@ class World:
         return tuple(each for each in self.nodes if each not in damaged and not disks[each].fresh)
 
     def near(self, nodes: Collection[NodeId]) -> bool:
-        """Whether those of these nodes that must agree with each other are near enough for it:
-        links may have been told so that only some majorities are."""
+        """Whether enough of these nodes are near each other to agree. Some settings of links allow
+        that only for some majorities."""
         for group in (self.nodes, *self.placement.values()):
             inside, needed = [each for each in group if each in nodes], majority(len(group))
             if len(inside) >= needed and not self.config.near(inside, needed):
@@ -329,24 +336,24 @@ class World:
     # ---- time
 
     def jump(self, node: NodeId, span: Micros) -> None:
-        """The node's monotonic clock is that much further at once (sim-C1): what was due in between
-        is due now."""
+        """The node's monotonic clock jumps forward by `span` (sim-C1): what was due in between is
+        due now."""
         self.clocks[node].jump(self.kernel.now, span)
         life = self.lives.get(node)
         if life is not None:
             life.clockwork.jumped()
 
     def fault(self, code: str, node: NodeId | None = None, **columns: Any) -> None:
-        """Say in the history what was done on purpose."""
+        """Add a row for what was done on purpose."""
         self.history.add("fault", node=node, code=code, **columns)
 
     # ---- the end of all faults
 
     def heal(self, core: Collection[NodeId]) -> None:
-        """What these nodes are and have between them works again, and clients reach everybody.
+        """Make these nodes and the links between them work again, and let clients reach all nodes.
 
-        Nothing new goes wrong anywhere, and messages are filtered nowhere (`ending.py` says why).
-        What else is broken stays as it is, for good or until it is healed too: a dead node stays
+        Nothing new goes wrong anywhere, and no filter drops messages (`ending.py` says why).
+        Everything else that is broken stays as it is until it is healed too: a dead node stays
         dead, a link that is cut stays cut.
         """
         self.points.clear()
@@ -365,13 +372,13 @@ class World:
 
 
 def awake(life: Life | None) -> Life | None:
-    """The leader that anybody may wait for: nobody, where it is a frozen node. Others hear nothing
-    of that one, and elect another."""
+    """The leader that can be waited for. None if it is frozen: the other nodes do not hear it, and
+    elect another one."""
     return None if life is None or life.frozen else life
 
 
 def _nobody(_: int) -> None:
-    """There are no clients that may die."""
+    """No client can die."""
 
 
 def _controller_term(life: Life) -> Term:

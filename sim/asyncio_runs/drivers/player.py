@@ -50,7 +50,7 @@ class DriversDifferError(Exception):
 
 
 class Player:
-    """See the module's text. `config` is what the nodes of the run were told."""
+    """See the module's docstring. `config` is what the nodes of the run were told."""
 
     def __init__(self, tape: TurnTape, config: ClusterConfig):
         self._tape = tape

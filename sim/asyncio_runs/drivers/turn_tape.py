@@ -91,7 +91,7 @@ class End(NamedTuple):
 
 @dataclass(slots=True)
 class TurnTape:
-    """See the module's text."""
+    """See the module's docstring."""
 
     lines: list[Line] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)

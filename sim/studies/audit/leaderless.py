@@ -16,7 +16,7 @@ from ottla.sim.studies.audit.sequences import Ledger
 
 @dataclass
 class Leaderless:
-    """See the module's text."""
+    """See the module's docstring."""
 
     topic: str
     patience: float

@@ -25,7 +25,7 @@ class UnfitError(Exception):
 
 
 class Connection:
-    """See the module's text. Made by `connect`; used by one thread."""
+    """See the module's docstring. Made by `connect`; used by one thread."""
 
     def __init__(self, address: tuple[str, int], timeout: float) -> None:
         """Connect. `timeout` seconds are the limit of every wait. Raises `OSError`, also for what

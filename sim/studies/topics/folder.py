@@ -40,7 +40,7 @@ NEAR = 64
 
 
 class FolderTopics:
-    """See the module's text. Raises `SourceError` for whatever keeps it from being read."""
+    """See the module's docstring. Raises `SourceError` for whatever keeps it from being read."""
 
     def __init__(self, path: str, node: int, *, strict: bool = True) -> None:
         from ottla.log.lmdb_store import LmdbView  # costs memory: only where it is used

@@ -151,7 +151,7 @@ def rows(asked: Asked, wanted: Range) -> Iterator[pa.RecordBatch]:
 
 
 class Stream:
-    """See the module's text."""
+    """See the module's docstring."""
 
     def __init__(
         self,

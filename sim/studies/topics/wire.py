@@ -77,7 +77,7 @@ class _NoTopicError(_NotYetError):
 
 
 class WireTopics:
-    """See the module's text. One thread's; `close` when done."""
+    """See the module's docstring. One thread's; `close` when done."""
 
     def __init__(
         self,
