@@ -1,7 +1,7 @@
-"""At the end: what clients were told, against the canonical log.
+"""At the end: what clients were told, compared with the canonical log.
 
 Only acks=all promises anything. What acks=1 and acks=0 lose is counted in `losses.py`, not judged.
-An unknown outcome (`info`) promises nothing either way: the record may be there or not.
+An unknown outcome (`info`) promises nothing: the record may be there or not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ENDINGS = ("ok", "fail", "info")
 
 
 def lost(index: Index) -> Iterator[Anomaly]:
-    """sim-I01: nobody knows of a run whose logs nobody looked at."""
+    """sim-I01. Not judged if the run ended before its logs were read."""
     for row, given in () if index.cut_short else index.acked:
         key = (row.partition, given.value)
         if key not in index.places and not index.erased(row):
@@ -32,7 +32,7 @@ def moved(index: Index) -> Iterator[Anomaly]:
         if not places or row.off is None or row.off < 0:
             continue
         if index.deleted(row.partition, row.off):
-            continue  # a copy that is left lies elsewhere
+            continue  # another copy of the record is in the log
         found = index.at(row.partition, row.off)
         if found is None or found.value != given.value:
             text = f"op {row.op} was acknowledged at offset {row.off} of partition "
@@ -58,7 +58,8 @@ def shared(index: Index) -> Iterator[Anomaly]:
 
 
 def late(index: Index) -> Iterator[Anomaly]:
-    """sim-I08: offsets are the order, so an offset must be above all that were known before."""
+    """sim-I08: offsets are the order, so an offset must be above all that were acknowledged
+    before."""
     highest: dict[int, int] = {}
     floors: dict[int, int] = {}
     calls = sorted([*index.rows["inv"], *index.rows["ok"]], key=_eid)
@@ -93,7 +94,7 @@ def failed(index: Index) -> Iterator[Anomaly]:
 
 
 def ended_twice(index: Index) -> Iterator[Anomaly]:
-    """sim-I32: `numbers.py` has the share of what was acknowledged."""
+    """sim-I32; `numbers.py` computes the share that was acknowledged."""
     ends: dict[int, str] = {}
     rows = [row for kind in _ENDINGS for row in index.rows[kind]]
     for row in sorted(rows, key=_eid):

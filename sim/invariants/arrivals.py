@@ -1,8 +1,8 @@
-"""At the end: requests of one connection and producer are decided in the order in which they came.
+"""At the end: requests of one connection and producer are decided in the order of arrival.
 
-A request may be decided more than once: a gap is judged again behind a barrier, and a full table
-when there is room. Its first decision counts. One that was refused before anybody asked the rules,
-or that its leader lost, is not decided at all.
+A request may be decided more than once: a gap is judged again after a barrier, and a full table
+when there is room. Its first decision counts. A request that was refused before the rules, or that
+its leader lost, is not decided at all.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ def overtaken(index: Index) -> Iterator[Anomaly]:
         last = latest.get(key, -1)
         if row.aux < last:
             text = f"node {row.node} decides about request {row.aux} of client {row.client}, "
-            text += f"producer {row.pid}, partition {row.partition}, behind request {last}"
+            text += f"producer {row.pid}, partition {row.partition}, after request {last}"
             yield Anomaly(ID, row.eid, text)
         latest[key] = max(last, row.aux)

@@ -1,26 +1,28 @@
-"""Runs beyond the fault budget: does a fault that no Raft stands explain what was lost?
+"""Runs beyond the fault budget: does a fault that no Raft survives explain what was lost?
 
-Raft assumes that a disk keeps what it said it keeps. A script may break that (a *beyond* row says
-so), and then a loss is nobody's bug, if it follows from that fault and from nothing else. So each
-loss is traced in the history: for every partition this keeps up to where each node's disk holds the
-log, and what it *forgot*, which is what was gone after a restart though it had been durable.
+Raft assumes that a disk keeps what it reported as synced. A script may break that; a *beyond* row
+says so. A loss is then no bug of the broker, if it follows from that fault and from nothing else.
+So the history is used to trace each loss. For every partition this keeps up to where each node's
+disk holds the log, and what it *forgot*: what had been durable and was gone after a restart.
 
-A partition *breaks* when something committed stands on fewer disks than a quorum, while it would
-stand on a quorum had nobody forgotten. From then on a leader may be elected that lacks it. A record
-is lost by the fault if it was in such a range; any other lost record is a failure as always. So is
-what no lost entry explains (a duplicate, a gap in offsets), and what had happened before: a cause
-comes first. That a run cannot go on is explained by a break too. A disk that forgot what a quorum
-still has explains it if it forgot below a leader that goes on leading: that one knows what the node
-had told it and never sends it again. A node that forgot its vote and gives it again in one term
-breaks its partition from where its log ends now.
+A partition *breaks* when something committed is on fewer disks than a quorum, and would be on a
+quorum if no disk had forgotten it. From then on a leader without it may be elected. A lost record
+is explained if it was in such a range; any other lost record is a failure as always. So is what no
+lost entry explains (a duplicate, a gap in offsets), and what had happened before the break, because
+a cause comes first.
 
-A disk that could forget and never did explains nothing. What is gone from a log shows in where that
-ends after a restart. A term, a vote or a truncation may be gone where none does: if it was not on
-the disk when that began to lie, and a loss of power took appends; or before an old copy of it was
-put back.
+A break also explains that a run cannot go on. So does a disk that forgot what a quorum still has,
+if it forgot below the log end of a leader that goes on leading: that leader knows what the node had
+acknowledged and never sends it again. A node that forgot its vote and votes again in the same term
+breaks its partition from its present log end on.
 
-A producer id that is two producers' explains what happens to records sent under it: it was given
-out twice on purpose, or the controller's partition broke, which remembers what was given out.
+A disk that could forget and never did explains nothing. What is gone from a log shows in its end
+after a restart. A lost term, vote or truncation does not show there. It may be lost if it was not
+on the disk when the disk began to lie and a loss of power took appends, or if it was written before
+an old copy was restored.
+
+A producer id with two owners explains what happens to records sent under it: either it was given
+out twice on purpose, or the controller's partition broke, which remembers the ids given out.
 """
 
 from __future__ import annotations
@@ -42,26 +44,28 @@ OLD_COPY = "an old copy of it"
 _AT_THE_END = (27, 28, 31, 36, 37, *range(39, 43), 46, 47, 48)
 _LOGS = (0, 4, 6, 7, 8, 10, 11, 12, *range(14, 18), *range(19, 26), *_AT_THE_END)
 _OF_DISKS = frozenset(f"sim-I{number:02d}" for number in _LOGS)
-"""What may follow when something committed is gone; a loss itself is looked at by record."""
+"""What may follow when something committed is lost; losses themselves are traced by record."""
 _OF_ONE_DISK = frozenset({"sim-I16", "sim-I17", "sim-I21", "sim-I22", "sim-I24", "sim-I25"})
-"""What a node does that forgot, or a leader that relies on what it told, whatever others hold."""
+"""What may follow from one disk that forgot: errors of its node, or of a leader that relies on what
+the node acknowledged."""
 _OF_IDS = frozenset(f"sim-I{number:02d}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 14, 34, 36))
 _OF_WHAT_IS_LEFT = frozenset({"sim-I06", "sim-I11", "sim-I14", "sim-I27"})
-"""Their row was right when it was made: what came later, and is compared with it, is not."""
+"""Invariants whose row was right at its time: it is compared with later rows, which are wrong."""
 _BUG = "sim-I00"
 _NOT_LIVE = "sim-I31"
 _OF_THE_RUN = frozenset({_BUG, _NOT_LIVE})
-"""Their row is the last one there was, whatever it is about."""
+"""Invariants whose row is the last one of the run, whatever it is about."""
 _SAID = 1
-"""In `aux` of a vote: it leaves the node."""
+"""Value of `aux` of a vote that leaves the node."""
 _NO_END = 1 << 62
 
 
 def weighed(rows: Sequence[Event], found: Sequence[Anomaly]) -> tuple[list[str], list[Anomaly]]:
-    """Tell what faults beyond the budget did, in words, from what they did not do: that is left.
+    """Separates what faults beyond the budget explain (returned as sentences) from what they do not
+    (returned as anomalies).
 
-    Each acknowledged record that they took is told with the disks that explain it; if they took
-    none, what else did not hold.
+    There is a sentence for each acknowledged record that they took, with the disks that explain it;
+    if they took none, one sentence for the other anomalies that they explain.
     """
     walk, index = _Walk(rows), Index(rows)
     told: list[str] = []
@@ -87,15 +91,15 @@ class _Walk:
         self._rows = rows
         self._partitions: dict[int, Copies] = {}
         self._appends: dict[int, list[Row]] = {}
-        """Their rows by partition."""
+        """*append* rows by partition."""
         self._faults: dict[int, str] = {}
-        """Faults of disks by node: the latest."""
+        """The latest fault of each node's disk."""
         self._lies: dict[int, int] = {}
-        """The row from which on a node's disk lies."""
+        """By node, the row from which on its disk lies."""
         self._copies: dict[int, int] = {}
-        """The row in which a node's disk was last set back."""
+        """By node, the row in which an old copy of its disk was last restored."""
         self._ids: dict[int, int] = {}
-        """The row from which on an id is two producers'."""
+        """By producer id, the row from which on it has two owners."""
         self._senders: dict[int, int] = {}
         """The first client that sent under each producer id."""
         handlers: dict[str, Callable[[Row], None]] = {
@@ -135,8 +139,8 @@ class _Walk:
         disk = self._of(row).disk(row.node)
         if row.log_index <= disk.mark and row.node in self._faults:
             if disk.at(row.log_index) == row.chain:
-                return  # a restart gave it back, and it is what was there
-            self._forgets(row, disk, row.log_index)  # an old copy held something else there
+                return  # a restart gave it back, unchanged
+            self._forgets(row, disk, row.log_index)  # an old copy had another entry there
         disk.append(row.log_index, row.chain)
 
     def _durable(self, row: Row) -> None:
@@ -234,8 +238,8 @@ class _Walk:
         return self._broke(row.partition, until)
 
     def _forgot(self, row: Row, until: int) -> bool:
-        """Whether that node's disk had forgotten anything of that partition by a row; anybody's, of
-        a commit, what is committed."""
+        """Whether a node's disk had forgotten anything of the partition before row `until`: the
+        disk of the row's node, or for a commit any disk that held what is committed."""
         disks = self._partitions.get(row.partition, Copies()).disks
         if row.kind == "commit":
             return any(
@@ -244,11 +248,11 @@ class _Walk:
         return disks.get(row.node, Disk()).first <= until
 
     def _is_two(self, pid: int, until: int) -> bool:
-        """Whether an id was two producers' by that row."""
+        """Whether an id had two owners by that row."""
         return self._ids.get(pid, NEVER) <= until
 
     def reason(self, ok: Row) -> str | None:
-        """What took a record that was acknowledged, in words; None: no fault beyond the budget."""
+        """What took an acknowledged record, in words; None: no fault beyond the budget."""
         what = f"offset {ok.off} of partition {ok.partition} is lost"
         if self._is_two(ok.pid, ok.eid):
             return f"{what}: producer id {ok.pid} is two producers'"
@@ -270,7 +274,7 @@ class _Walk:
                 yield f"node {node} did not have it"
 
     def _cut(self, partition: int, node: int, entry: int, since: int) -> bool:
-        """Whether a node dropped an entry for what another leader had there."""
+        """Whether a node cut off an entry because another leader had another one there."""
         rows: Sequence[Row] = self._rows[since:]
         return any(
             row.kind == "truncate"
@@ -281,14 +285,14 @@ class _Walk:
 
 
 def _relied(partition: Copies) -> bool:
-    """Whether its last leader led when a node forgot what it had told it."""
+    """Whether its last leader was leading when a node forgot what it had acknowledged."""
     return any(partition.led < disk.since < NEVER for disk in partition.disks.values())
 
 
 def _entry(appends: Sequence[Row], ok: Row) -> int | None:
-    """The log index of the entry that an acknowledged record was put into, of those that were
-    appended to its partition. Where nothing but its offset tells, that is the last one that begins
-    there or before, of the node that acknowledged it."""
+    """The log index of the entry with an acknowledged record, from the rows of appends to its
+    partition. If only its offset is known, that is the last entry that begins there or before, on
+    the node that acknowledged it."""
     before = bisect_left(appends, ok.eid, key=attrgetter("eid"))
     for row in islice(reversed(appends), len(appends) - before, None):
         if ok.seq is None:

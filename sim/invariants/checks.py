@@ -1,8 +1,8 @@
-"""Online: answers to odd produce requests that are not those of Kafka's order of checks.
+"""Online: answers to odd produce requests that differ from Kafka's order of checks.
 
-Who sent such a request knows what is wrong with it, and so what Kafka answers
-(`sim/world/order_of_checks.py`). Where a node answered otherwise, a row of node 0 behind its own
-says what Kafka does.
+The sender of such a request knows its flaws, and so Kafka's answer
+(`sim/world/order_of_checks.py`). If a node answers otherwise, a row of node 0 after its own says
+what Kafka answers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Checks:
         self._answered: Row = None
 
     def listen(self, rows: Rows) -> None:
-        """See what odd requests are answered."""
+        """Listen to the answers to odd requests."""
         rows.listen(("check",), self._check)
 
     def _check(self, row: Row) -> None:

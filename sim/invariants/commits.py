@@ -1,4 +1,4 @@
-"""What leaders have committed by term, for questions about all terms up to one."""
+"""The highest commit of leaders in all terms up to a given one."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import NamedTuple
 
 
 class Commit(NamedTuple):
-    """Up to where a leader had committed, and what was there."""
+    """Up to where a leader had committed, and the chain there."""
 
     log_index: int
     chain: int | None = None
 
 
 class Commits:
-    """The highest commit of all terms up to each term; of equal ones the first that was told."""
+    """The highest commit of all terms up to each term; of equal ones the first that was added."""
 
     def __init__(self) -> None:
         self._terms: list[int] = []
         self._highest: list[Commit] = []
-        """None is below the one before it."""
+        """By term, in ascending order."""
 
     def add(self, term: int, commit: Commit) -> None:
-        """One more: nearly always of the newest term."""
+        """Add one commit, nearly always of the newest term."""
         terms, highest = self._terms, self._highest
         place = bisect_left(terms, term)
         if place == len(terms) or terms[place] != term:
@@ -33,6 +33,6 @@ class Commits:
             place += 1
 
     def below(self, term: int) -> Commit | None:
-        """The highest of all lower terms."""
+        """The highest commit of all lower terms."""
         place = bisect_left(self._terms, term)
         return self._highest[place - 1] if place else None

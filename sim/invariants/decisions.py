@@ -1,8 +1,8 @@
-"""Decisions that the reference model would not have taken (`sim/world/reference_model.py`).
+"""Decisions that the reference model disagrees with (`sim/world/reference_model.py`).
 
-The model is asked while the run goes on, and its other opinion is a row of node 0 right behind the
-leader's. The run is not ended by it: what comes of a wrong decision, a record stored twice or
-refused for good, tells more than the decision alone.
+The model is asked while the run goes on. If it disagrees, its decision is a row of node 0 right
+after the leader's. That does not end the run, because the consequences of a wrong decision (a
+record stored twice, or refused for good) tell more than the decision alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index
 
 MODEL_NODE = 0
-"""The reference model among the nodes."""
+"""The node number that stands for the reference model."""
 
 
 def misjudged(index: Index) -> Iterator[Anomaly]:
@@ -22,7 +22,7 @@ def misjudged(index: Index) -> Iterator[Anomaly]:
 
 
 def differing(rows: Iterable[Row]) -> Iterator[Anomaly]:
-    """The same of `decide` rows in their order."""
+    """sim-I35, from `decide` rows in their order."""
     taken: Row = None
     for row in rows:
         if row.node != MODEL_NODE:

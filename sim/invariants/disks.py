@@ -1,8 +1,8 @@
 """What the disks of a partition's nodes hold of its log, what they forgot, and where it broke.
 
-`Disk` is one node's, `Copies` all of a partition's. They are told what the rows of a history say
-(`beyond`): this is for histories with faults that no Raft stands, where a disk may lose what it had
-made durable. An entry is told by its *chain*, a hash of it and all before it.
+`Disk` is one node's, `Copies` all of a partition's. `beyond` tells them what the rows of a history
+say. They are for histories with faults that no Raft survives, in which a disk may lose what was
+durable. An entry is identified by its *chain*, a hash of it and all before it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 NEVER = (1 << 62) + 1
-"""A row behind all that there are."""
+"""A row after all rows of a history."""
 
 
 class Forgot(NamedTuple):
-    """An entry that a node's disk held and holds no more; one of a snapshot if its chain is 0."""
+    """An entry that a node's disk held and no longer holds; part of a snapshot if its chain is
+    0."""
 
     chain: int
     how: str
@@ -24,40 +25,40 @@ class Forgot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Committed entries of a partition that are not on a quorum of disks any more."""
+    """Committed entries of a partition that are no longer on a quorum of disks."""
 
     eid: int
     low: int
     high: int
-    """Log indexes, both inclusive."""
+    """Log indexes from `low` to `high`, both inclusive."""
     holders: frozenset[int]
     """Nodes that held the last of them then."""
     forgetters: Mapping[int, str]
-    """Nodes that forgot one of them, and how."""
+    """Nodes that forgot one of them, and by which fault."""
 
 
 @dataclass(slots=True)
 class Disk:
-    """What one node's disk holds of a partition's log, while its rows go by."""
+    """What one node's disk holds of a partition's log, row by row."""
 
     chains: list[int] = field(default_factory=list)
-    """By log index from 1; what a snapshot stands for is 0."""
+    """Chains by log index from 1; 0 for what a snapshot covers."""
     mark: int = 0
-    """Up to where it is durable."""
+    """The last durable log index."""
     installed: int = 0
-    """Where a snapshot ends that waits for a sync."""
+    """The last index of a snapshot that waits for a sync."""
     forgot: dict[int, Forgot] = field(default_factory=dict)
     since: int = NEVER
     """The row in which its log last forgot something."""
     first: int = NEVER
     """The row in which it first forgot anything."""
     wrote: int = -1
-    """The row in which something was last written that no end of a log tells of."""
+    """The row of the last write that does not show in the end of the log."""
     kept: int = -1
-    """The same, when its node last synced and did not lie."""
+    """The value of `wrote` when its node last synced and did not lie."""
 
     def holds(self, index: int, chain: int) -> bool:
-        """Whether that entry is there to stay."""
+        """Whether it holds that entry durably."""
         return index <= self.mark and self.at(index) in {chain, 0}
 
     def at(self, index: int) -> int:
@@ -65,18 +66,18 @@ class Disk:
         return self.chains[index - 1] if 0 < index <= len(self.chains) else 0
 
     def append(self, index: int, chain: int) -> None:
-        """One more entry."""
+        """Append one entry."""
         self.cut(index)
         self.chains += [0] * (index - 1 - len(self.chains))
         self.chains.append(chain)
 
     def cut(self, index: int) -> None:
-        """Entries from `index` on are gone."""
+        """Drop the entries from `index` on."""
         del self.chains[index - 1 :]
         self.mark = min(self.mark, index - 1)
 
     def install(self, index: int) -> None:
-        """A snapshot that stands for all up to `index` took the log's place, not durable yet: until
+        """A snapshot that covers all up to `index` replaces the log. It is not durable yet: until
         then the disk may give back what it had below."""
         self.cut(index)
         self.installed = index
@@ -91,7 +92,7 @@ class Disk:
 
 @dataclass(slots=True)
 class Copies:
-    """One partition's log on all disks, what is committed of it, and where it broke."""
+    """One partition's log on all disks, what of it is committed, and where it broke."""
 
     disks: dict[int, Disk] = field(default_factory=dict)
     votes: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -101,14 +102,14 @@ class Copies:
     commit: int = 0
     quorum: int = 0
     led: int = NEVER
-    """The row in which somebody last began to lead it."""
+    """The row in which a node last began to lead it."""
 
     def disk(self, node: int) -> Disk:
-        """That node's."""
+        """The disk of that node."""
         return self.disks.setdefault(node, Disk())
 
     def look(self, eid: int) -> None:
-        """Does something committed stand on too few disks, because of what was forgotten?"""
+        """Check whether something committed is on too few disks, because disks forgot it."""
         forgotten = {index for disk in self.disks.values() for index in disk.forgot}
         under = []
         for index in sorted(forgotten & self.committed.keys()):

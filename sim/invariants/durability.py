@@ -1,13 +1,13 @@
-"""Online: what may be cut off a log, and what must be on how many disks.
+"""Online: what may be cut off a log, and on how many disks committed entries must be.
 
 For each node and partition this keeps a *mark*: the last log index that is known to survive. Only a
-sync sets it. A truncation lowers it, because the disk may still hold what was there, but that is
-not what the log says now (append ABA, sim-S32); so does a snapshot that is installed, and what is
-gone after a crash.
+sync raises it. A truncation lowers it: the disk may still hold what was there, but the log no
+longer does (append ABA, sim-S32). An installed snapshot lowers it too, and so does what is lost in
+a crash.
 
-A mark says how far, not what: behind it may stand the tail of a dead leader, at the index that
-another one commits. So a disk counts for a commit if what was written there last is what the node
-that commits has there, or where nobody knows.
+A mark says how far, not what: the entry at an index that one leader commits may be the tail of
+another, dead leader. So a disk counts for a commit only if its entry there is the same as that of
+the node that commits, or is unknown.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Durability:
     def __init__(self, findings: Findings, mutants: CheckerMutants):
         self._report = findings.report
         self._marks: dict[int, dict[int, int]] = {}
-        """Mark by node, by partition."""
+        """Marks by node, by partition."""
         self._known: dict[tuple[int, int, int], int] = {}
-        """What a life knows committed, by partition, node and life."""
+        """The last index that a life knows committed, by partition, node and incarnation."""
         self._entries = Entries(findings, mutants)
 
     def listen(self, rows: Rows) -> None:
-        """See disks, logs and commits."""
+        """Listen to disks, logs and commits."""
         rows.listen(("durable",), self._durable)
         rows.listen(("truncate",), self._truncate)
         rows.listen(("crash", "start"), self._cut)
@@ -60,7 +60,7 @@ class Durability:
                 "sim-I22",
                 row.eid,
                 f"node {row.node} drops entries of partition {row.partition} from "
-                f"{row.log_index} on, committed are those up to {row.aux}",
+                f"{row.log_index} on, entries up to {row.aux} are committed",
             )
         marks = self._marks.get(row.partition, {})
         if row.log_index <= marks.get(row.node, 0):
@@ -74,13 +74,13 @@ class Durability:
                 "sim-I22",
                 row.eid,
                 f"the log of partition {row.partition} on node {row.node} ends at {row.log_index} "
-                f"after a {row.kind}, durable was all up to {mark}",
+                f"after a {row.kind}, all entries up to {mark} were durable",
             )
-        # What is left need not be durable: where nothing is flushed, it may be in a cache.
+        # What is left need not be durable: without flushes it may be in a cache.
         marks[row.node] = min(mark, row.log_index)
 
     def _snapshot(self, row: Row) -> None:
-        """One that is installed begins the log anew behind it. Below the mark that is legal: what
+        """An installed snapshot begins the log anew after it. Below the mark that is legal: what
         was durable there may be the tail of a dead leader."""
         if row.code != "installed":
             return
@@ -90,7 +90,7 @@ class Durability:
                 "sim-I22",
                 row.eid,
                 f"node {row.node} goes back to a snapshot of partition {row.partition} that ends "
-                f"in {row.log_index}, committed are those up to {known}",
+                f"at {row.log_index}, entries up to {known} are committed",
             )
         marks = self._marks.get(row.partition, {})
         if row.log_index <= marks.get(row.node, 0):

@@ -1,12 +1,13 @@
-"""Online: one log, whoever holds it.
+"""Online: one log, on all nodes.
 
-`chain` is a hash over a whole prefix, so two logs agree up to an index when their chains there are
-equal: Log Matching, State Machine Safety and Leader Completeness are comparisons of two numbers.
+`chain` is a hash over a whole prefix, so two logs agree up to an index if their chains there are
+equal. Log Matching, State Machine Safety and Leader Completeness are therefore comparisons of two
+numbers.
 
-For Leader Completeness it remembers what each node wrote at each index. Entries that were cut off
-stay in there; that does no harm, since every index up to the end of a new leader's log was written
-again after the cut, unless a snapshot took its place (`_replaced`). A crash may take the snapshot
-with it; then the entries that are back are written once more.
+For Leader Completeness it remembers what each node wrote at each index, including entries that were
+cut off. Those do no harm: every index up to the end of a new leader's log was written again after
+the cut, unless a snapshot replaced it (`_replaced`). A crash may undo the snapshot; then the
+entries that are back are written once more.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from ottla.sim.invariants.mutants import CheckerMutants
 
 
 class _Replaced:
-    """Where snapshots that were installed took the place of what one node had written."""
+    """Which entries of one node were replaced by snapshots that it installed."""
 
     def __init__(self) -> None:
         self._ends: list[int] = []
-        """Of snapshots that no later one reaches, the furthest and first one first, below 0."""
+        """Ends of the snapshots that no later one reaches, as negative numbers, ascending."""
         self._installed: list[int] = []
-        """Their rows."""
+        """The row of each of these snapshots."""
         self._written: dict[int, int] = {}
-        """The row in which an entry was last written, since there is a snapshot."""
+        """By index, the row that last wrote the entry; since the first snapshot."""
 
     def install(self, end: int, eid: int) -> None:
-        """One more snapshot, up to `end`."""
+        """A snapshot up to `end` was installed."""
         while self._ends and -self._ends[-1] <= end:
             self._ends.pop()
             self._installed.pop()
@@ -38,7 +39,7 @@ class _Replaced:
         self._installed.append(eid)
 
     def write(self, index: int, eid: int) -> None:
-        """An entry is there again."""
+        """An entry was written again."""
         self._written[index] = eid
 
     def __contains__(self, index: int) -> bool:
@@ -56,14 +57,14 @@ class Entries:
         self._applied: dict[int, dict[int, int]] = {}
         """Chain by log index, by partition."""
         self.logs: dict[int, dict[int, dict[int, int]]] = {}
-        """Chain by log index, as written last, by node, by partition."""
+        """Chain by log index, as last written, by node, by partition."""
         self._replaced: dict[tuple[int, int], _Replaced] = {}
-        """By partition and node, where there ever was a snapshot."""
+        """By partition and node that ever installed a snapshot."""
         self._commits: dict[int, Commits] = {}
-        """Of leaders, by partition."""
+        """Commits of leaders, by partition."""
 
     def listen(self, rows: Rows) -> None:
-        """See what is written, committed and applied."""
+        """Listen to writes, commits and applies."""
         rows.listen(("append",), self._append)
         rows.listen(("apply",), self._apply)
         rows.listen(("commit",), self._commit)
@@ -71,7 +72,7 @@ class Entries:
         rows.listen(("snapshot",), self._snapshot)
 
     def differ(self, commit: Row, node: int) -> bool:
-        """Whether a node is known to hold another entry than the one who commits, there."""
+        """Whether a node is known to hold another entry there than the node that commits."""
         partition, index = commit.partition, commit.log_index
         own = self._held(partition, commit.node, index)
         chain = self._held(partition, node, index)
@@ -130,8 +131,8 @@ class Entries:
         commits.add(row.term, Commit(row.log_index, log.get(row.log_index)))
 
     def _leader(self, row: Row) -> None:
-        """Against commits of lower terms only: a leader of an old term may win late, when a newer
-        term has committed what it never had."""
+        """Compared with commits of lower terms only: a leader of an old term may win late, when a
+        newer term has committed entries that it never had."""
         commits = self._commits.get(row.partition)
         highest = None if commits is None else commits.below(row.term)
         if highest is None:
@@ -145,12 +146,12 @@ class Entries:
                 "sim-I20",
                 row.eid,
                 f"node {row.node} leads term {row.term} of partition {row.partition} with a log up "
-                f"to {last}, chain {own} at {index}; committed was chain {chain} at {index}",
+                f"to {last}, chain {own} at {index}; chain {chain} at {index} was committed",
             )
 
     def _held(self, partition: int, node: int, index: int) -> int | None:
-        """The chain of what a node holds there, if its log reaches so far; None where nobody saw
-        it written, as inside of a snapshot, which is of what is committed."""
+        """The chain of a node's entry there, if its log reaches so far. None: no row wrote it, as
+        inside a snapshot, which covers only committed entries."""
         replaced = self._replaced.get((partition, node))
         if replaced is not None and index in replaced:
             return None

@@ -1,10 +1,10 @@
-"""At the end: where leader epochs ended, as readers were told, against the committed log.
+"""At the end: where leader epochs ended, as readers were told, compared with the committed log.
 
-A leader that answers has committed an entry of its own, so its log up to there is the committed
-log, and says where each earlier epoch ended. Its own epoch ends where its log does. Epochs that
-have no record do not count, nor do those that end at the log start or before; the first that is
-left begins there. An answer is the largest epoch that is not above the one asked for, and where it
-ended (KIP-101); the same is told to a reader whose log parts from this one (KIP-595).
+A leader that answers has committed an entry of its own, so its log up to that entry is the
+committed log, and says where each earlier epoch ended. Its own epoch ends at its log end. Epochs
+without a record do not count, nor do those that end at the log start or before; the first epoch
+that is left begins there. An answer is the largest epoch not above the one asked for, and where it
+ended (KIP-101). A reader whose log diverges gets the same (KIP-595).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.nodes import Epoch, nodes_of, told
 
 UNDEFINED = -1
-"""The epoch and the offset that are told of an epoch which is not there yet."""
+"""The epoch and the offset in the answer about an epoch that does not exist yet."""
 
 
 def ends(index: Index) -> Iterator[Anomaly]:
@@ -45,7 +45,8 @@ def _wrong(index: Index, row: Row) -> str | None:
 
 
 def _end(asked: int, epochs: list[Epoch], log_end: tuple[int, int]) -> tuple[int, int, int]:
-    """The epoch that is to be told, and between which offsets it ended."""
+    """The epoch that should be answered, and the least and the highest offset at which it may have
+    ended."""
     if asked < 0 or asked > epochs[-1].term:
         return UNDEFINED, UNDEFINED, UNDEFINED
     if asked == epochs[-1].term:
@@ -56,6 +57,6 @@ def _end(asked: int, epochs: list[Epoch], log_end: tuple[int, int]) -> tuple[int
 
 
 def _not_below(begin: int, epochs: list[Epoch]) -> list[Epoch]:
-    """The epochs without what lies below the log start."""
+    """The epochs, without what lies below the log start."""
     gone = sum(each.start <= begin for each in epochs) - 1
     return [Epoch(epochs[gone].term, begin), *epochs[gone + 1 :]] if gone >= 0 else epochs

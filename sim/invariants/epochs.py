@@ -1,12 +1,14 @@
-"""At the end: epochs that replicas knew, and leaders that nodes named, against what was written.
+"""At the end: epochs that replicas knew, and leaders that nodes named, compared with what was
+written.
 
-**Theory.** A term's first entry stands at one index, in whatever log (sim-I19), and its epoch
-begins with the first record from there on. So the entries that were applied say where each epoch
-must begin, and in the end, when all that there is was applied, which epochs there are. Of a term
-that nobody has applied nothing is known before that.
+**Theory.** A term's first entry has one index in all logs (sim-I19), and its epoch begins with the
+first record from there on. So the applied entries say where each epoch must begin. At the end, when
+all entries are applied, they also say which epochs exist. Before that, nothing is known of a term
+without an applied entry.
 
-A node names leaders of which it has heard. Whom it names as the leader of a term led it, or it
-would send clients to nobody; and who is up and connected has heard of a new leader before long.
+A node names leaders that it has heard of. A node named as the leader of a term must have led it, or
+clients are sent to a node that does not lead. A node that is up and connected hears of a new leader
+soon.
 """
 
 from __future__ import annotations
@@ -21,16 +23,16 @@ from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.settled import settled
 
 STALE_US = 2_000_000
-"""So long after an election, and after it was healed itself, a node must have heard of it."""
+"""This long after an election, and after it was healed itself, a node must have heard of it."""
 
 
 class _Wrote(NamedTuple):
     """What is known of a term."""
 
     off: int | None
-    """Where the first record lies from its first entry on; None where none was applied."""
+    """The offset of the first record from its first entry on; None: no entry was applied."""
     records: bool
-    """It wrote some itself."""
+    """Whether it wrote records itself."""
 
 
 def epochs(index: Index) -> Iterator[Anomaly]:
@@ -48,9 +50,9 @@ def _histories(index: Index) -> Iterator[tuple[Row, str]]:
         found = wrote.get((row.partition, row.term))
         text = f"node {row.node} says that epoch {row.term} of partition {row.partition} begins at "
         if found is None and is_settled(row):
-            yield row, f"{text}{row.off}, nothing of it was committed"
+            yield row, f"{text}{row.off}, but nothing of it was committed"
         elif found is not None and found.off is not None and found.off != row.off:
-            yield row, f"{text}{row.off}, its first record lies at {found.off}"
+            yield row, f"{text}{row.off}, but its first record is at {found.off}"
         if is_settled(row):
             said[row.partition, row.node, row.term] = row
     for row in filter(is_settled, index.rows["logstart"]):
@@ -81,7 +83,7 @@ def _wrote(index: Index) -> dict[tuple[int, int], _Wrote]:
 
 
 class _Places:
-    """Where the records of a partition lie; `offs`: the first offset of an entry by its index."""
+    """Where the records of a partition are; `offs`: the first offset of an entry by its index."""
 
     def __init__(self, offs: dict[int, int]):
         self._indexes = sorted(offs)
@@ -95,17 +97,17 @@ class _Places:
 
 
 def _untrue(index: Index) -> Iterator[tuple[Row, str]]:
-    """Leaders that never led."""
+    """Named leaders that never led."""
     led = {(row.partition, row.term, row.node): row for row in index.rows["leader"]}
     for kind in ("named", "answer"):
         for row in index.rows[kind]:
             if row.cand and (row.partition, row.term, row.cand) not in led:
                 text = f"node {row.node} says that node {row.cand} leads term {row.term} of "
-                yield row, f"{text}partition {row.partition}, which it never did"
+                yield row, f"{text}partition {row.partition}, but it never did"
 
 
 def _stale(index: Index) -> Iterator[tuple[Row, str]]:
-    """Leaders that led, and were replaced long ago."""
+    """Named leaders that were replaced long ago."""
     newest: dict[int, Row] = {}
     for row in index.rows["leader"]:
         if row.partition not in newest or row.term > newest[row.partition].term:
@@ -116,5 +118,5 @@ def _stale(index: Index) -> Iterator[tuple[Row, str]]:
             continue
         if (row.cand, row.term) != (last.node, last.term):
             text = f"node {row.node} still says that node {row.cand} leads term {row.term} of "
-            text += f"partition {row.partition}, since long node {last.node} leads {last.term}"
+            text += f"partition {row.partition}; node {last.node} has long led term {last.term}"
             yield row, text

@@ -1,8 +1,8 @@
-"""At the end: is it true what readers are told instead of an answer?
+"""At the end: are the errors that readers get true?
 
-An error says something about the node that tells it: what its log lacks, that another one leads, in
-which term it is. Each was to be true at some time between question and answer. Where rows do not
-say, it is counted as not judged.
+An error says something about the node that returns it: what its log lacks, that another node leads,
+in which term it is. That must have been true at some time between question and answer. If the rows
+do not show it, the error is counted as not judged.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.nodes import Nodes, before, eid_of, in_order, nodes_of, told
 
 LOST = ("DISCONNECTED", "TIMED_OUT")
-"""What comes of no answer at all."""
+"""The codes for no answer at all."""
 _CUTS = ("truncate", "crash", "start")
 Rule: TypeAlias = Callable[["_Errors", Row], str | None]
-"""What is wrong with an error, "" if nothing is; None: rows do not say."""
+"""Says what is wrong with an error; "": nothing; None: the rows do not show it."""
 
 
 def untrue(index: Index) -> Iterator[Anomaly]:
@@ -35,7 +35,7 @@ def untrue(index: Index) -> Iterator[Anomaly]:
 
 
 def _no_leaders(index: Index) -> Iterator[Anomaly]:
-    """Whom metadata names has led that term by then."""
+    """Metadata names only nodes that have led that term by then."""
     led: dict[tuple[int, int, int], int] = {}
     for row in index.rows["leader"]:
         led.setdefault((row.partition, row.node, row.term), row.eid)
@@ -49,7 +49,7 @@ def _no_leaders(index: Index) -> Iterator[Anomaly]:
 
 
 class _Errors:
-    """The rules, and what they look at."""
+    """The rules, and what they need."""
 
     def __init__(self, index: Index):
         self._rows = index.rows
@@ -59,12 +59,12 @@ class _Errors:
 
     @property
     def nodes(self) -> Nodes:
-        """Looked at where there are errors."""
+        """Made only if there are errors."""
         return nodes_of(self._index)
 
     def out_of_range(self, row: Row) -> str | None:
-        """Whoever says so has proved that it leads, so it has what was committed when it was asked;
-        and nothing is out of range that lies in its own log."""
+        """A node that says so has proved that it leads, so it has what was committed when it was
+        asked; and no offset in its own log is out of range."""
         partition, off = row.partition, row.off
         if off is None:
             return "no offset was asked for"
@@ -78,7 +78,7 @@ class _Errors:
         return "" if off > before(self.nodes.committed, partition, row.eid) else None
 
     def _has(self, row: Row) -> bool:
-        """Whether all before the offset was on its disk from when it was asked, and stayed."""
+        """Whether all before the offset was on its disk when it was asked, and stayed there."""
         at = row.partition, row.node
         cuts = [each for kind in _CUTS for each in self._rows[kind]]
         cuts += [each for each in self._rows["snapshot"] if each.code == "installed"]
@@ -93,8 +93,8 @@ class _Errors:
         )
 
     def not_leader(self, row: Row) -> str | None:
-        """Who leads and knows that what came before is committed says so to nobody, unless it has
-        to prove that it leads: to who asks for what its log has not."""
+        """A leader that knows that earlier entries are committed never says so, unless it has to
+        prove that it leads, to a client that asks for offsets beyond its log."""
         if self.nodes.leads(row) is None:
             return ""
         known = before(self.nodes.commits, (row.partition, row.node), row.aux)
@@ -103,14 +103,14 @@ class _Errors:
         return "it led all the time" if self.nodes.serving(row) else None
 
     def fenced(self, row: Row) -> str | None:
-        """The epoch that was named is older than the node's."""
+        """The request must name an epoch older than the node's."""
         if row.term is None:
             return "no leader epoch was named"
         newer = any(each.term > row.term for each in self._terms(row, row.eid))
         return "" if newer else f"epoch {row.term} was named, and it never was in a newer one"
 
     def too_new(self, row: Row) -> str | None:
-        """The epoch that was named is newer than the node's."""
+        """The request must name an epoch newer than the node's."""
         if row.term is None:
             return "no leader epoch was named"
         known = [each for each in self._terms(row, row.aux) if each.kind != "leader"]
@@ -128,7 +128,7 @@ class _Errors:
         ]
 
     def unknown(self, row: Row) -> str | None:
-        """The topic was there before the load began; a node knows it once it has applied the
+        """The topic existed before the load began. A node knows it once it has applied the
         controller's log up to then."""
         if self._loads < 0:
             return None
@@ -156,7 +156,7 @@ class _Errors:
         return ""
 
     def never_told(self, _: Row) -> str | None:
-        """No reader's question is answered so."""
+        """Readers never get this error."""
         return "no such question is answered so"
 
     def broken_store(self, _: Row) -> str | None:

@@ -1,4 +1,4 @@
-"""What checkers say, and what they are given."""
+"""What checkers report, and what they get."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 Row: TypeAlias = Any
-"""An `ottla.sim.history.history.Event` of a kind whose columns are known to be there."""
+"""An `ottla.sim.history.history.Event` of a kind that has the columns used."""
 
 _NUMBERS = re.compile(r"\[?\d+(?:, \d+)*\]?")
 _OF_MANY_KINDS = frozenset({"sim-I00", "sim-I31"})
@@ -21,7 +21,7 @@ class Anomaly(NamedTuple):
     invariant: str
     """Its id, such as `sim-I01`."""
     eid: int
-    """The first row at which it is seen; `History.rows[eid]`."""
+    """The first row that shows it; `History.rows[eid]`."""
     text: str
     """What is wrong, with the numbers."""
 
@@ -30,13 +30,13 @@ class Anomaly(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What is the same in two anomalies of one kind: the invariant, and of one that stands for
-        many things what is wrong, without the numbers.
+        """What two anomalies of the same kind have in common: the invariant. For an invariant with
+        many kinds of anomalies also the text, without the numbers.
 
-        >>> Anomaly("sim-I31", 7, "no node of [1, 2] leads partition 0 in the end").kind
-        'sim-I31 no node of # leads partition # in the end'
-        >>> Anomaly("sim-I02", 7, "value 3 is at offsets 1 and 4 of partition 0").kind
-        'sim-I02'
+            >>> Anomaly("sim-I31", 7, "no node of [1, 2] leads partition 0 in the end").kind
+            'sim-I31 no node of # leads partition # in the end'
+            >>> Anomaly("sim-I02", 7, "value 3 is at offsets 1 and 4 of partition 0").kind
+            'sim-I02'
         """
         if self.invariant not in _OF_MANY_KINDS:
             return self.invariant
@@ -46,7 +46,8 @@ class Anomaly(NamedTuple):
 class AnomalyError(BaseException):
     """Ends a run at the first anomaly that is seen online.
 
-    Rows are made deep inside of nodes, which handle every Exception as a broken node; not this one.
+    Rows are added deep inside nodes, which treat every Exception as a failure of the node, so this
+    is a BaseException.
     """
 
     def __init__(self, anomaly: Anomaly):
@@ -55,14 +56,14 @@ class AnomalyError(BaseException):
 
 
 class Rows(Protocol):
-    """Where rows come from as they happen: a `History`, or a finished one told again."""
+    """A source of rows: a running `History`, or a finished one that is replayed."""
 
     def listen(self, kinds: Iterable[str], listener: Callable[[Row], None]) -> None:
-        """Call `listener` with each coming row of these kinds."""
+        """Call `listener` with each new row of these kinds."""
 
 
 class Findings:
-    """The first anomaly of each invariant, in the order in which they were seen."""
+    """The first anomaly of each invariant, in the order in which they were found."""
 
     __slots__ = ("_stop", "first")
 

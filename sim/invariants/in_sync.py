@@ -1,11 +1,12 @@
-"""At the end: what was refused or shown for want of replicas in sync, and what could not be judged.
+"""At the end: what was refused or shown because of the replicas in sync, and what could not be
+judged.
 
-How many replicas are in sync nobody sees from outside; a model of what a leader was told says how
-many at least and at most (`sim/world/in_sync_model.py`). An answer is wrong where neither number
-allows it. Where only one of them does, nobody can judge it.
+How many replicas are in sync cannot be seen from outside. A model of what a leader was told gives a
+minimum and a maximum (`sim/world/in_sync_model.py`). An answer is wrong if neither number allows
+it. If only one of them does, it cannot be judged.
 
-A batch that is refused before it is appended (error 19) is not in the log, one that is refused
-behind that (error 20) is. And no reader is shown a high watermark above what somebody knows
+A batch that is refused before it is appended (error 19) is not in the log; one that is refused
+after that (error 20) is. And no reader is shown a high watermark above what some node knows
 committed by then.
 """
 
@@ -40,15 +41,15 @@ def in_sync(index: Index) -> Iterator[Anomaly]:
 
 
 class Counted(NamedTuple):
-    """Answers that need replicas in sync."""
+    """How many answers need replicas in sync."""
 
     answers: int
     unjudged: int
-    """Those that may be right or wrong."""
+    """How many of them may be right or wrong."""
 
 
 def counted(rows: Iterable[Row]) -> Counted:
-    """What the rows of a history say of that."""
+    """The counts from the rows of a history."""
     found = [row for row in rows if row.kind == "insync" and row.code != _SHOWN]
     return Counted(len(found), sum(row.aux < row.quorum <= row.acks for row in found))
 
@@ -67,8 +68,8 @@ def _miscounted(index: Index) -> Iterator[tuple[Row, str]]:
 
 
 def _appended(index: Index) -> Iterator[tuple[Row, str]]:
-    """Batches that were refused before they were appended, whenever their client sent them, and are
-    in a leader's log. (Of a stray copy only its answer has a row; it was acknowledged before.)"""
+    """Batches in a leader's log that were refused before the append each time their client sent
+    them. (A stray copy has a row only for its answer; it was acknowledged before.)"""
     refused = [row for row in index.rows["answer"] if row.code == BEFORE and _has_sequence(row)]
     left: Counter[_Batch] = Counter()
     senders: set[tuple[int, _Batch]] = set()
@@ -85,7 +86,7 @@ def _appended(index: Index) -> Iterator[tuple[Row, str]]:
 
 
 def _not_appended(index: Index) -> Iterator[tuple[Row, str]]:
-    """Batches that were refused because they were appended, and are not there."""
+    """Batches that were refused after their append, and are not in the log."""
     late = [row for row in index.rows["answer"] if row.code == AFTER and _has_sequence(row)]
     there = {(row.off, *_batch(row)) for row in index.rows["apply"]} if late else set()
     for row in late:
@@ -95,7 +96,7 @@ def _not_appended(index: Index) -> Iterator[tuple[Row, str]]:
 
 
 def _uncommitted(index: Index) -> Iterator[tuple[Row, str]]:
-    """What readers are shown as the high watermark and nobody knows committed."""
+    """High watermarks shown to readers that no node knows committed."""
     committed: dict[int, int] = {}
     rows = [*index.rows["fetch"], *(row for row in index.rows["commit"] if row.hw is not None)]
     for row in sorted(rows, key=lambda row: int(row.eid)):

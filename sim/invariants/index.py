@@ -1,15 +1,15 @@
 """One pass over a finished history, for all that is judged at its end.
 
-The *canonical log* of a partition is the committed part of the log that reaches furthest, of equal
-ones that which begins first, of equal ones that of the lowest node. Records below the *log start*,
-which snapshots and deletions tell, may be gone: nobody promised to keep them.
+The *canonical log* of a partition is the committed part of the log that reaches furthest; of equal
+ones, the one that begins first; of equal ones, that of the lowest node. Records below the *log
+start*, which snapshots and deletions show, may be gone: they are not promised any more.
 
-Records are looked up by their value, which is unique however often and under whatever producer id
-they were sent; what a client was told of an `op` is joined with the log that way.
+Records are identified by their value, which is unique however often and under whatever producer id
+they are sent. Rows about an `op` are joined with the log by it.
 
-What is promised to a producer is promised until the log forgets it (docs/decisions/0012): its
-records lie in *spells*, between two such decisions. One that was made while a batch of the producer
-was in flight ends no spell: who is in flight must not be forgotten (sim-S20).
+A producer has its promises until the log forgets it (docs/decisions/0012). Its records lie in
+*spells*, between two decisions to forget it. Such a decision ends no spell if a batch of the
+producer was in flight, because then the producer must not be forgotten (sim-S20).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ottla.sim.invariants.nodes import Nodes
 
 SEQUENCES = 1 << 31
-"""Sequences run from 0 to 2147483647 and begin anew (K-SEQUENCE)."""
+"""Sequences run from 0 to 2147483647, then start at 0 again (K-SEQUENCE)."""
 
 
 class Index:
@@ -36,18 +36,18 @@ class Index:
     def __init__(self, events: Sequence[Event], mutants: CheckerMutants = NO_CHECKER_MUTANTS):
         self.mutants = mutants
         self.unjudged: Counter[tuple[str, str]] = Counter()
-        """Answers that no rule could judge, by invariant and what was told."""
+        """How many answers no rule could judge, by invariant and kind of answer."""
         self.nodes: Nodes | None = None
-        """What nodes had and knew (`nodes.py`), once somebody has asked for it."""
+        """What nodes had and knew (`nodes.py`); made when it is first asked for."""
         self.rows: dict[str, list[Row]] = {kind: [] for kind in KINDS}
         for event in events:
             self.rows[event.kind].append(event)
         self.invoked: dict[int, Row] = {row.op: row for row in self.rows["inv"]}
-        """The row that handed a record over, by `op`."""
+        """By `op`, the row that handed the record to a producer."""
         self.op_of: dict[int, Row] = {row.value: row for row in self.rows["inv"]}
-        """The same by value."""
+        """The same rows by value."""
         self.start: dict[int, int] = {}
-        """Log start offset by partition, where it ever moved."""
+        """Log start offset by partition, if it ever moved."""
         told = [(row.partition, row.off) for row in self.rows["snapshot"]]
         told += [(row.partition, row.aux) for row in self.rows["apply"] if row.aux is not None]
         for partition, off in told:
@@ -56,7 +56,7 @@ class Index:
         self.canon: dict[int, list[Row]] = self._canonical()
         """The records of the canonical log in the order of their offsets, by partition."""
         self.places: dict[tuple[int, int], list[int]] = {}
-        """Offsets at which the canonical log holds a record, by partition and value."""
+        """Offsets of a record in the canonical log, by partition and value."""
         self._one_partition = CheckerMutant.DROPPED_KEY in mutants
         self._cells: dict[tuple[int, int], Row] = {}
         for partition, log in self.canon.items():
@@ -65,8 +65,8 @@ class Index:
                 self._cells[self._cell(partition, row.off)] = row
         phases = {row.code for row in self.rows["phase"]}
         self.cut_short = bool(phases) and "done" not in phases
-        """Whether the run ended before anybody looked at its logs; a history without phases is
-        taken as whole."""
+        """Whether the run ended before its logs were read. A history without phases counts as
+        complete."""
         self._forgets = self._forgotten()
         self._applied: dict[tuple[int, int, int], list[Row]] | None = None
         self.acked: list[tuple[Row, Row]] = [
@@ -74,21 +74,22 @@ class Index:
             for row in self.rows["ok"]
             if row.acks == ACKS_ALL and row.op in self.invoked
         ]
-        """Acknowledgements that promise something, each with what had been handed over."""
+        """Acknowledgements that promise something, each with the row that handed the record
+        over."""
 
     def at(self, partition: int, off: int) -> Row | None:
         """The record of the canonical log at that offset."""
         return self._cells.get(self._cell(partition, off))
 
     def deleted(self, partition: int, off: int | None) -> bool:
-        """Whether a record there may be gone; off -1 or None: nobody knows where it was."""
+        """Whether a record there may be gone; `off` -1 or None: its offset is unknown."""
         start = self.start.get(partition, 0)
         return start > 0 and (off is None or off < start)
 
     def erased(self, ok: Row) -> bool:
-        """Whether an acknowledged record lay below the log start. Where its client was told no
-        offset, the log has what was stored with the same producer, epoch and sequence; with acks 0
-        nobody knows."""
+        """Whether an acknowledged record was below the log start. If its client was told no offset,
+        the log is searched for the same producer, epoch and sequence; with acks 0 nothing is
+        known."""
         if (ok.off is not None and ok.off >= 0) or ok.acks != ACKS_ALL:
             return self.deleted(ok.partition, ok.off)
         if ok.seq is None or ok.partition not in self.start:
@@ -102,12 +103,12 @@ class Index:
             yield from (row for row in self.canon[partition] if idempotent(row))
 
     def spell(self, row: Row) -> int:
-        """How often the log had forgotten the producer of a record when it was written."""
+        """How often the log had forgotten the producer of a record before that record."""
         offs = self._forgets.get((row.partition, row.pid))
         return bisect_right(offs, row.off) if offs else 0
 
     def _forgotten(self) -> dict[tuple[int, int], list[int]]:
-        """Offsets behind which a producer is unknown, by partition and producer id."""
+        """Offsets after which a producer is unknown, by partition and producer id."""
         told = sorted(
             (row.partition, row.pid, row.off, row.log_index, row.aux)
             for row in self.rows["expire"]
@@ -128,7 +129,7 @@ class Index:
         return found
 
     def _batches(self) -> dict[tuple[int, int, int], list[Row]]:
-        """What was applied of each producer and epoch of a partition."""
+        """Applied batches by partition, producer and epoch."""
         if self._applied is None:
             self._applied = {}
             for row in self.rows["apply"]:
@@ -156,12 +157,12 @@ class Index:
 
 
 def idempotent(row: Row) -> bool:
-    """Whether a record was sent with a producer id and an epoch (there is no order under -1)."""
+    """Whether a record was sent with a producer id and an epoch (epoch -1 has no order)."""
     return row.pid is not None and row.pid >= 0 and row.epoch >= 0
 
 
 def _offsets(seq: int, batches: Iterable[Row]) -> Iterator[int]:
-    """Where batches hold that sequence."""
+    """Offsets at which batches hold that sequence."""
     for row in batches:
         place = (seq - row.seq) % SEQUENCES
         if place <= (row.seq_last - row.seq) % SEQUENCES:

@@ -1,4 +1,4 @@
-"""What an invariant is: a sentence, the place where it is judged, and by what (`registry.py`)."""
+"""What an invariant is: a sentence, where it is judged, and by what (`registry.py`)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Place(Enum):
 
 
 class Watcher(Protocol):
-    """Sees rows as they come, and reports the first hit of each invariant it judges."""
+    """Sees rows as they come, and reports the first violation of each invariant that it judges."""
 
     def __init__(self, findings: Findings, mutants: CheckerMutants) -> None: ...
 
     def listen(self, rows: Rows) -> None:
-        """Ask for the kinds of rows it needs."""
+        """Listen to the kinds of rows that it needs."""
 
 
 Check: TypeAlias = Callable[[Index], Iterator[Anomaly]]
@@ -34,13 +34,13 @@ Check: TypeAlias = Callable[[Index], Iterator[Anomaly]]
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """One row."""
+    """One row of the table."""
 
     id: str
     name: str
-    """What it is called when it does not hold."""
+    """The name of a violation."""
     says: str
     """What must hold, in one sentence."""
     place: Place
     judge: type[Watcher] | Check | None
-    """None: a figure, see `numbers.py`."""
+    """None: only measured, see `numbers.py`."""

@@ -1,8 +1,8 @@
 """The judge: a verdict over one history.
 
-`attach` lets the online checks see a run as it happens, `judged_at_the_end` does the rest. `judge`
-takes a finished history from anywhere, tells it to the same online checks and does the same rest.
-So a verdict depends on the rows alone.
+`attach` lets the online checks see a run as it happens; `judged_at_the_end` does the rest. `judge`
+takes a finished history from any source, replays it to the same online checks and does the same
+rest. So a verdict depends only on the rows.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Verdict:
     """What a history shows."""
 
     anomalies: tuple[Anomaly, ...]
-    """The first of each invariant that does not hold, in the order of their rows."""
+    """The first violation of each invariant, in the order of their rows."""
     losses: tuple[Losses, ...]
-    """What was acknowledged and is gone, by acks: that of acks 0 and 1 is no anomaly."""
+    """What was acknowledged and is lost, by acks; with acks 0 and 1 that is no anomaly."""
     duplicates: tuple[Duplicate, ...]
-    """Every second copy in the log, and whose doing it is."""
+    """Every second copy in the log, and its cause."""
     numbers: dict[str, int]
-    """Figures that nobody is judged by."""
+    """Figures that are only measured."""
 
     @property
     def broken(self) -> frozenset[str]:
@@ -51,7 +51,7 @@ class Verdict:
 def attach(
     rows: Rows, *, stop: bool = False, mutants: CheckerMutants = NO_CHECKER_MUTANTS
 ) -> Findings:
-    """Let the online checks see every coming row. With `stop` the first anomaly ends the run: it is
+    """Let the online checks see every new row. With `stop` the first anomaly ends the run: it is
     raised as AnomalyError out of `History.add`."""
     findings = Findings(stop=stop)
     watchers: dict[type[Watcher], Watcher] = {}
@@ -92,7 +92,7 @@ def judged_at_the_end(index: Index) -> Iterator[Anomaly]:
 
 
 class Retold:
-    """A finished history, for listeners. Its rows are told once all of them listen."""
+    """Replays a finished history to listeners, after all of them listen."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, list[Callable[[Row], None]]] = {kind: [] for kind in KINDS}
@@ -103,7 +103,7 @@ class Retold:
             self._listeners[kind].append(listener)
 
     def tell(self, events: Iterable[Event]) -> None:
-        """Every row to whom it concerns."""
+        """Pass every row to its listeners."""
         listeners = self._listeners
         for event in events:
             for listener in listeners[event.kind]:

@@ -1,4 +1,4 @@
-"""Online: what a leader commits, and what it brings along."""
+"""Online: what a leader commits, and what it keeps from earlier leaderships."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ottla.sim.invariants.mutants import CheckerMutants
 class Leadership:
     """sim-I23, sim-I26.
 
-    A leader of an old term may learn late of a commit, below one of a newer term; so commits are
-    compared with those of terms up to their own only.
+    A leader of an old term may learn late of a commit, below one of a newer term. So a commit is
+    only compared with those of terms up to its own.
     """
 
     def __init__(self, findings: Findings, mutants: CheckerMutants):
         self._report = findings.report
         self._commits: dict[int, Commits] = {}
-        """By partition."""
+        """Commits by partition."""
 
     def listen(self, rows: Rows) -> None:
-        """See commits and elections."""
+        """Listen to commits and elections."""
         rows.listen(("commit",), self._commit)
         rows.listen(("leader",), self._leader)
 
@@ -37,7 +37,7 @@ class Leadership:
                 "sim-I23",
                 row.eid,
                 f"the leader of term {term} on node {row.node} commits {index} in partition "
-                f"{row.partition}, {highest.log_index} was committed in that term or before",
+                f"{row.partition}, but {highest.log_index} was committed in that term or before",
             )
         commits.add(term, Commit(index))
 

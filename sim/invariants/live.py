@@ -1,10 +1,10 @@
-"""At the end: did it come back?
+"""At the end: has the cluster recovered?
 
-Judged of runs that healed: `phase` rows say which nodes were healed, up and connected from then on,
-when the time given is over (*done*), and which partitions are excused because they cannot come
-back; who heals more nodes after that excuses nothing any more. Of every other partition a healed
-node must lead, no client may still wait, what was handed over after the healing must not fail
-altogether, and the committed logs of healed nodes must end alike.
+This is judged for runs that healed. `phase` rows say which nodes were healed, and up and connected
+from then on; when the given time is over (*done*); and which partitions are excused because they
+cannot recover. If a script heals more nodes after that, nothing is excused any more. For every
+other partition a healed node must lead, no client may still wait, some record handed over after the
+healing must be acknowledged, and the committed logs of healed nodes must have the same end.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _waiting(index: Index, excused: dict[int, Row]) -> Iterator[str]:
 
 
 def _fruitless(index: Index, excused: dict[int, Row], healed: int) -> Iterator[str]:
-    """Acknowledgements with acks=0 prove nothing, and nothing can be asked of them."""
+    """Acknowledgements with acks=0 prove nothing, so they do not count."""
     asked = {row.partition: row for row in index.rows["inv"] if row.eid > healed and row.acks != 0}
     got = {row.partition: row for row in index.rows["ok"] if row.eid > healed and row.acks != 0}
     for partition in sorted(asked):
@@ -81,9 +81,9 @@ def _diverged(index: Index, core: dict[int, Row], excused: dict[int, Row]) -> It
 
 
 def _ends(index: Index) -> dict[tuple[int, int], tuple[int, int | None]]:
-    """Of each partition and node the last offset that is committed, and the chain up to there: that
-    of its last record. Where all records were deleted it ends before its log start; who has not cut
-    its log by now still holds them."""
+    """By partition and node, the last committed offset, and the chain of its record. If all records
+    were deleted, it is below the log start; a node that has not cut its log yet still holds
+    them."""
     ends: dict[tuple[int, int], tuple[int, int | None]] = {}
     for kind in ("start", "append"):
         for row in index.rows[kind]:

@@ -1,8 +1,9 @@
-"""At the end: where replicas said that their logs begin, against the decisions to delete records.
+"""At the end: where replicas said that their logs begin, compared with the decisions to delete
+records.
 
-A replica's log start is what those decisions made of it, up to where it had applied the log. Who
-begins with a snapshot knows of decisions behind its last entry, too, and has the log start there as
-far as its log reaches.
+A replica's log start follows from those decisions, up to where it had applied the log. A replica
+that begins with a snapshot may know of later decisions, too. Then its log starts there, as far as
+the log reaches.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ottla.sim.invariants.settled import FINAL, settled
 
 
 class _Move(NamedTuple):
-    """Where the log starts once the entry at an index is applied."""
+    """Where the log starts after the entry at an index is applied."""
 
     log_index: int
     off: int
@@ -38,7 +39,7 @@ def _of_snapshots(index: Index, decided: dict[int, list[_Move]]) -> Iterator[tup
     for row in index.rows["snapshot"]:
         starts = [move.off for move in decided.get(row.partition, [])]
         if row.off and row.off not in starts:
-            yield row, f"decided was {starts}"
+            yield row, f"the decisions set it to {starts}"
 
 
 def _of_replicas(index: Index, decided: dict[int, list[_Move]]) -> Iterator[tuple[Row, str]]:

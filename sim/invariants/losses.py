@@ -1,8 +1,8 @@
-"""The loss table (promise-A1): what was acknowledged and is gone, by acks, and what took it.
+"""The loss table (promise-A1): what was acknowledged and is lost, by acks, and what took it.
 
-A record lost with acks=1 stood above the high watermark of a leader that lost its place: the first
-row since it was written in which that leader's log was cut below it is the explanation. With acks=0
-nobody told the client an offset; the node's own answer, which it never sent, has it. A batch
+A record lost with acks=1 was above the high watermark of a leader that lost its leadership. It is
+explained by the first row since its append that cut that leader's log below it. With acks=0 the
+client is told no offset, but the node's own row has it, for an answer that it never sent. A batch
 without any answer never reached a log.
 """
 
@@ -29,7 +29,8 @@ class Losses:
     acknowledged: int
     lost: int
     explained: tuple[tuple[str, int], ...]
-    """How many were lost to what: a row that cut a log, a refusal that nobody heard."""
+    """How many were lost, by cause: a row that cut a log, or a refusal that its client never
+    got."""
 
     @property
     def unexplained(self) -> int:
@@ -38,8 +39,8 @@ class Losses:
 
 
 def losses(index: Index) -> tuple[Losses, ...]:
-    """The table, by acks: 0, 1, and -1 for all. Nothing is lost that nobody looked for: in a run
-    that ended before."""
+    """The table, by acks: 0, 1, and -1 for all. If the run ended before its logs were read, nothing
+    counts as lost."""
     history = _Cuts(index)
     acknowledged: Counter[int] = Counter()
     reasons: dict[int, Counter[str]] = {}
@@ -63,12 +64,12 @@ def losses(index: Index) -> tuple[Losses, ...]:
 
 
 SETTINGS = 2
-"""acks=all stands behind acks=1."""
+"""Where acks=all is sorted: after acks=1."""
 
 
 class ByOffset:
-    """Rows in their order or the other way round, asked for the first behind one of them that has
-    an offset of at most so much: by halves, and halves of these, with their lowest offset."""
+    """Rows in their order or in reverse, to find the first one after a given row with an offset of
+    at most so much: a tree of halves with their lowest offsets."""
 
     def __init__(self, rows: Iterable[Row], step: int):
         self._step = step
@@ -78,7 +79,7 @@ class ByOffset:
             self._lowest.append([min(halves[at : at + 2]) for at in range(0, len(halves), 2)])
 
     def first(self, behind: int, off: int) -> Row | None:
-        """The first one behind row `behind`."""
+        """The first one after row `behind`."""
         place, level = bisect_right(self._rows, self._step * behind, key=self._place), 0
         while place < len(self._lowest[level]):
             if self._lowest[level][place] > off:
@@ -100,7 +101,7 @@ _NONE = ByOffset((), _FORWARDS)
 
 
 class _Cuts:
-    """Where logs were cut, and where records of clients had been put."""
+    """Where logs were cut, and where records of clients were written."""
 
     def __init__(self, index: Index):
         kinds = index.rows
@@ -111,7 +112,8 @@ class _Cuts:
         self._held = {(row.partition, row.value): row for row in kinds["final"]}
         self._answers = {(row.client, row.op): row for row in kinds["answer"]}
         self._batches: dict[int, tuple[tuple[int, int], int]] = {}
-        """The batch that an op was sent in (client and first op), and how many are before it."""
+        """The batch in which an op was sent (client and first op), and how many ops precede it in
+        the batch."""
         firsts = {(row.client, row.op): row for row in index.rows["send"]}
         filling: dict[tuple[int, int], tuple[int, int]] = {}
         for row in index.rows["inv"]:
@@ -123,7 +125,7 @@ class _Cuts:
             filling[queue] = (first, place + 1)
 
     def reason(self, ok: Row, value: int) -> str:
-        """What took a record that was acknowledged."""
+        """What took an acknowledged record."""
         if (ok.partition, value) in self._held:
             return UNDECIDED
         if ok.off is not None and ok.off >= 0:
@@ -137,12 +139,13 @@ class _Cuts:
         return self._cut(ok.partition, answer.node, answer.off + place, answer.eid)
 
     def _answered(self, ok: Row) -> int:
-        """When the node said so; the client heard it later, or its own row has to do."""
+        """The row in which the node answered; the client's own row, which is later, if there is
+        none."""
         answers = self._told.get((ok.client, ok.partition, ok.node), _NONE)
         return _eid(answers.first(ok.eid, ok.off) or ok)
 
     def _cut(self, partition: int, node: int, off: int, told: int) -> str:
-        """The first cut below `off` since it was written, which was before row `told`."""
+        """The first cut below `off` after the record was written, which was before row `told`."""
         written = self._writes.get((partition, node), _NONE).first(told, off)
         since = told if written is None else _eid(written)
         cut = self._cuts.get((partition, node), _NONE).first(since, off)
@@ -152,7 +155,7 @@ class _Cuts:
 def _by(
     rows: Iterable[Row], columns: tuple[str, ...], step: int
 ) -> dict[tuple[int | None, ...], ByOffset]:
-    """Those that name an offset, by what they have in these columns."""
+    """Rows that name an offset, by their values of these columns."""
     found: dict[tuple[int | None, ...], list[Row]] = {}
     for row in rows:
         if row.off is not None and (row.kind != "answer" or row.off >= 0):

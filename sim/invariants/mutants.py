@@ -1,8 +1,8 @@
-"""Broken checkers: who judges the judge.
+"""Broken checkers, to test the judge.
 
-A checker that never fires looks like a system without faults. Each mutant breaks the checkers in a
-way in which real ones were broken; `tests/sim/` shows that the labelled histories notice every one.
-The set is empty everywhere else.
+A checker that never fires makes a system look correct. Each mutant breaks the checkers in a way in
+which real ones were broken. `tests/sim/` shows that the labelled histories detect every one. The
+set is empty everywhere else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What nodes had and knew, over time: for judging what they told readers.
+"""What nodes had and knew over time, to judge what they told readers.
 
-An answer was true at some time between the row in which it was asked for and its own. So a value
-that only grows is looked up at both ends: *since* and *until*, rows that are not included.
+An answer must have been true at some time between the row of its question and its own row. So a
+value that only grows is looked up at both: *since* and *until*, rows that are not included.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Epoch(NamedTuple):
 
     term: int
     start: int
-    """The offset of its first record, or of the first one behind its beginning."""
+    """The offset of its first record, or of the first record after its beginning."""
 
 
 class Steps:
-    """A value that grows: the highest of all rows before one."""
+    """A value that grows: the highest of all rows before a given one."""
 
     __slots__ = ("_eids", "_values")
 
@@ -38,7 +38,7 @@ class Steps:
         self._values: list[int] = []
 
     def add(self, eid: int, value: int) -> None:
-        """What a row says, in the order of rows."""
+        """Add the value of a row; rows come in order."""
         if not self._values or value > self._values[-1]:
             self._eids.append(eid)
             self._values.append(value)
@@ -50,28 +50,29 @@ class Steps:
 
 
 class Nodes:
-    """See the module's docstring. Made from an index, when something has to be looked up."""
+    """See the module's docstring. Made from an index when it is first needed."""
 
     def __init__(self, index: Index):
         self._rows = index.rows
         self._leading: dict[Place, list[Row]] | None = None
         self.committed: dict[int, Steps] = {}
-        """First offset that no node knows committed, by partition."""
+        """The first offset that no node knows committed, by partition."""
         self.commits: dict[Place, Steps] = {}
-        """The same as one node knows it."""
+        """The same as known by one node."""
         self.serves: dict[tuple[int, int, int], int] = {}
         """By partition, node and term, the row in which a leader knew its first entry committed."""
         self.started: dict[int, Steps] = {}
         """Log start, as far as any node has moved it, by partition."""
         self._moves: dict[Place, list[tuple[int, int]]] = {}
-        """The rows in which a node told where its log begins, and the offset."""
+        """The rows in which a node said where its log begins, and the offset."""
         self._ends: dict[tuple[int, int, int], Steps] = {}
-        """By partition, node and term, where the log of a leader ends."""
+        """By partition, node and term, the log end of a leader."""
         self._batches: set[tuple[int, int | None]] = set()
-        """The partition and the end of every batch that was applied."""
+        """The partition and the end offset of every batch that was applied."""
         self._epochs: dict[int, list[Epoch]] | None = None
         self.may_hold = any((row.quorum or 1) > 1 for row in self._rows["phase"])
-        """Whether a leader may show less than it knows committed: too few replicas are in sync."""
+        """Whether a leader may show less than it knows committed because too few replicas are in
+        sync."""
         self._commits()
         self._starts()
 
@@ -96,7 +97,7 @@ class Nodes:
             self._moves.setdefault((row.partition, row.node), []).append((eid, off))
 
     def _leaderships(self, row: Row) -> list[Row]:
-        """Where the node began to lead, and where that ended."""
+        """The rows in which the node began or ceased to lead."""
         if self._leading is None:
             self._leading = {}
             for each in in_order(self._rows[kind] for kind in _LEADING):
@@ -104,7 +105,7 @@ class Nodes:
         return self._leading.get((row.partition, row.node), [])
 
     def served(self, row: Row) -> list[Row]:
-        """The rows that began leaderships of the node which were open for readers at some time
+        """The rows that began those leaderships of the node that were open for readers at some time
         between question and answer."""
         rows, found = self._leaderships(row), []
         for place, each in enumerate(rows):
@@ -115,8 +116,8 @@ class Nodes:
         return found
 
     def leads(self, row: Row) -> Row | None:
-        """The row that began the leadership which the node had all the time from when `row` was
-        asked for until it was answered; None if there was none."""
+        """The row that began the leadership that the node had during the whole time from the
+        question to the answer, `row`; None: there was none."""
         rows = self._leaderships(row)
         place = bisect_left(rows, row.aux, key=eid_of)
         if not place or rows[place - 1].kind != "leader":
@@ -125,7 +126,7 @@ class Nodes:
         return None if ended else rows[place - 1]
 
     def serving(self, row: Row) -> bool:
-        """Whether that leader was open for readers all that time."""
+        """Whether that leader was open for readers during all of that time."""
         began = self.leads(row)
         if began is None:
             return False
@@ -138,7 +139,7 @@ class Nodes:
         return before(self.commits, place, row.aux), before(self.commits, place, row.eid)
 
     def begins(self, row: Row) -> list[int]:
-        """Where the node's log began between question and answer: all of it, in their order."""
+        """Where the node's log began between question and answer: all values, in order."""
         moves = self._moves.get((row.partition, row.node), [])
         place = bisect_left(moves, (row.aux, -1))
         until = bisect_left(moves, (row.eid, -1))
@@ -146,13 +147,13 @@ class Nodes:
         return [first, *(off for _, off in moves[place:until])]
 
     def ends_there(self, partition: int, off: int) -> bool:
-        """Whether a batch that was applied ends there, or the log begins there."""
+        """Whether an applied batch ends there, or the log begins there."""
         if not self._batches:
             self._batches = {(row.partition, row.hw) for row in self._rows["apply"]}
         return off == 0 or (partition, off) in self._batches
 
     def log_end(self, row: Row, lead: Row) -> tuple[int, int]:
-        """Where the log of that leader ended at the question, and at the answer."""
+        """The log end of that leader at the question, and at the answer."""
         if not self._ends:
             for each in self._rows["append"]:
                 if each.hw is not None and each.aux == 1:
@@ -162,8 +163,8 @@ class Nodes:
         return before(self._ends, key, row.aux), before(self._ends, key, row.eid)
 
     def epochs(self, partition: int, leader: int) -> list[Epoch]:
-        """The epochs in the log of who leads in that one, as far as they have records, and that
-        one itself. Empty if nobody applied anything of it."""
+        """The epochs in the log of the leader of that epoch: those that have records, and its own.
+        Empty if nothing of it was applied."""
         if self._epochs is None:
             self._epochs = self._of_committed()
         found = [each for each in self._epochs.get(partition, []) if each.term <= leader]
@@ -187,15 +188,15 @@ class Nodes:
 
 
 def nodes_of(index: Index) -> Nodes:
-    """What nodes had and knew, looked up once for all who judge the run."""
+    """What nodes had and knew; made once for all checkers of the run."""
     if index.nodes is None:
         index.nodes = Nodes(index)
     return index.nodes
 
 
 def told(index: Index, invariant: str, row: Row, what: str, wrong: str | None) -> Iterator[Anomaly]:
-    """An anomaly if something is `wrong` with what a client was told; None: nobody can say, which
-    is counted."""
+    """An anomaly if something is `wrong` with what a client was told; None: unknown, which is
+    counted."""
     if wrong is None:
         index.unjudged[invariant, row.code or row.kind] += 1
     elif wrong:
@@ -204,18 +205,18 @@ def told(index: Index, invariant: str, row: Row, what: str, wrong: str | None) -
 
 
 def before(steps: dict[_K, Steps], key: _K, eid: int) -> int:
-    """The value there before a row; 0 if nobody said."""
+    """The value before a row; 0 if there was none."""
     found = steps.get(key)
     return 0 if found is None else found.before(eid)
 
 
 def in_order(kinds: Iterable[list[Row]]) -> Iterable[Row]:
-    """Rows of several kinds, in their order."""
+    """The rows of several kinds, in order."""
     return merge(*kinds, key=eid_of)
 
 
 def eid_of(row: Row) -> int:
-    """Its place among all rows."""
+    """The number of a row among all rows."""
     return int(row.eid)
 
 

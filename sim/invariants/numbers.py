@@ -1,4 +1,4 @@
-"""Figures of a run that nobody is judged by."""
+"""Figures of a run that are only measured, not judged."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ NOT_JUDGED = "sim-I43 not judged"
 
 
 def acked_share(index: Index) -> int:
-    """sim-I32: how many of a thousand records were acknowledged; 0 without any."""
+    """sim-I32: how many of a thousand records were acknowledged; 0 if there were none."""
     given = len(index.invoked)
     ok = {row.op: row for row in index.rows["ok"] if row.op in index.invoked}
     return len(ok) * 1000 // given if given else 0
 
 
 def longest_gap(index: Index) -> int:
-    """sim-I33: the longest time in us between two acknowledgements of a partition between which
-    another leader was elected; 0 without any. What acks=0 acknowledges was asked of nobody."""
+    """sim-I33: the longest time in us between two acknowledgements of a partition with an election
+    of another leader in between; 0: there was none. acks=0 does not count, because no node answers
+    it."""
     longest = 0
     before: dict[int, int] = {}
     elected: dict[int, bool] = {}

@@ -1,10 +1,11 @@
-"""At the end: the offsets that readers asked for, against what the log had when they asked.
+"""At the end: the offsets that readers asked for, compared with the log at that time.
 
-Where a partition begins, ends, or has its first record of a time: whoever answers leads it, and has
-proved that by committing an entry of its own. So the answer follows from what this node had applied
-at some time between question and answer, and from the committed log. Where too few replicas were in
-sync, a leader shows less than it knows committed; how much less, rows do not say, and that is
-counted as not judged. So is what lies below the log start in the end.
+Readers ask where a partition begins, where it ends, or for its first record of a time. The node
+that answers leads the partition, and has proved that by committing an entry of its own. So the
+answer follows from what this node had applied at some time between question and answer, and from
+the committed log. If too few replicas are in sync, a leader shows less than it knows committed. How
+much less is not in the rows, so that is counted as not judged. So is what lies below the log start
+at the end.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.nodes import Nodes, nodes_of, told
 
 Rule: TypeAlias = Callable[["_Offsets", Row, list[Row]], str | None]
-"""What is wrong with an answer of whoever had these leaderships, "" if nothing is; None: rows do
-not say."""
+"""Says what is wrong with an answer of a node with these leaderships; "": nothing; None: the rows
+do not show it."""
 
 
 def offsets(index: Index) -> Iterator[Anomaly]:
@@ -33,19 +34,19 @@ def offsets(index: Index) -> Iterator[Anomaly]:
 
 
 def shown(nodes: Nodes, row: Row, off: int) -> str | None:
-    """What is wrong with a high watermark that a leader tells."""
+    """What is wrong with a high watermark that a leader returned."""
     least, most = nodes.known(row)
     if off > most:
-        return f"it knew no more committed than what lies below {most}"
+        return f"it knew only offsets below {most} committed"
     if not nodes.ends_there(row.partition, off):
         return f"no batch ends at {off}"
     if off < least:
-        return None if nodes.may_hold else f"it knew committed what lies below {least}"
+        return None if nodes.may_hold else f"it knew offsets below {least} committed"
     return ""
 
 
 class _Offsets:
-    """The rules, and what they look at."""
+    """The rules, and what they need."""
 
     def __init__(self, index: Index):
         self._index = index
@@ -77,7 +78,7 @@ class _Offsets:
         """The first record that is not older, and its time and epoch."""
         index, (least, most) = self._index, self._nodes.known(row)
         if row.off >= most:
-            return f"it knew no more committed than what lies below {most}"
+            return f"it knew only offsets below {most} committed"
         end = row.off if row.off >= 0 else least
         begin = max(self._nodes.begins(row))
         for record in index.canon.get(row.partition, []):

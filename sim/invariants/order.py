@@ -1,12 +1,12 @@
-"""At the end: the canonical log, against what idempotence promises of it.
+"""At the end: the canonical log, compared with what idempotence promises.
 
-Records without a producer id, or with epoch -1, are left out: who sends so is promised nothing.
-Sequences are compared on a circle: 0 follows 2147483647, and of two numbers the one within half a
-circle ahead is the later one (K-SEQUENCE). Who was forgotten begins anew (`Index.spell`).
+Records without a producer id, or with epoch -1, are left out: nothing is promised for them.
+Sequences are compared on a circle: 0 follows 2147483647, and of two numbers the later one is less
+than half a circle ahead (K-SEQUENCE). A forgotten producer begins anew (`Index.spell`).
 
-A copy that was deleted from the front of the log was there first. No row says what it held; what
-was applied there says which batch it was, and what its client sent as that batch says of which
-records, for a batch has records that their client was handed one after the other.
+A copy that was deleted from the front of the log was first. No row says what it held. But the apply
+rows say which batch it was, and the client's rows say which records that batch had, because a batch
+has records that its client was handed one after the other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from ottla.sim.invariants.index import SEQUENCES, Index, idempotent
 
 
 def duplicates(index: Index) -> Iterator[Anomaly]:
-    """sim-I02: within one epoch of a producer; what its client sent anew is sim-I34's."""
+    """sim-I02: within one epoch of a producer; what its client sent again in a new epoch is
+    sim-I34's."""
     sequences: dict[tuple[int, ...], int] = {}
     values: dict[tuple[int, ...], int] = {}
     for row in index.producers():
@@ -32,8 +33,8 @@ def duplicates(index: Index) -> Iterator[Anomaly]:
 
 
 def reordered(index: Index) -> Iterator[Anomaly]:
-    """sim-I03: first copies only, in the order in which their client was handed them. Who was
-    forgotten goes on anywhere; what it left out by that may follow."""
+    """sim-I03: only first copies count, in the order in which their client was handed them. A
+    forgotten producer may go on with any record; what it skipped may follow."""
     newest: dict[tuple[int, ...], int] = {}
     oldest: dict[tuple[int, ...], int] = {}
     deleted = _deleted(index)
@@ -49,15 +50,16 @@ def reordered(index: Index) -> Iterator[Anomaly]:
         late = given.op < before and (given.op > begun or not index.spell(row))
         if late and not again:
             text = f"op {given.op} of producer {row.pid} is at offset {row.off} of partition "
-            text += f"{row.partition}, behind the later op {before}"
+            text += f"{row.partition}, after the later op {before}"
             yield Anomaly("sim-I03", row.eid, text)
         newest[who] = max(given.op, before)
 
 
 def gaps(index: Index) -> Iterator[Anomaly]:
-    """sim-I04: places count on where sequences wrap, so that *next* is one more. The first sequence
-    is taken as given: a broker that knows nothing of a producer may accept any, as Kafka does, so
-    what went with a dead leader before it is no gap; rows do not say whether the profile does."""
+    """sim-I04: sequences are unwrapped, so that *next* is one more. The first sequence is not
+    checked. A broker that knows nothing of a producer may accept any, as Kafka does, so records
+    before it that a dead leader took with it are no gap; rows do not say whether the profile does
+    that."""
     known: dict[tuple[int, ...], tuple[int, int, int]] = {}
     for row in index.producers():
         who = (row.partition, row.pid, row.epoch, index.spell(row))
@@ -86,8 +88,8 @@ def epochs(index: Index) -> Iterator[Anomaly]:
 
 
 def _deleted(index: Index) -> set[tuple[int, int, int]]:
-    """Records that were committed in front of where the canonical log begins: partition, client,
-    and place among those that it was handed."""
+    """Records that were committed before the beginning of the canonical log: partition, client, and
+    place among the records that it was handed."""
     starts = {partition: rows[0].off for partition, rows in index.canon.items() if rows}
     gone: dict[tuple[int, ...], int] = {}
     for row in index.rows["apply"]:
@@ -110,7 +112,7 @@ def _deleted(index: Index) -> set[tuple[int, int, int]]:
 
 
 def _before(row: Row, start: int) -> int:
-    """How many records of a producer's batch lie in front of an offset."""
+    """How many records of a producer's batch are before an offset."""
     if row.seq_last is None or row.off >= start or not idempotent(row):
         return 0
     return int(min(start - row.off, (row.seq_last - row.seq) % SEQUENCES + 1))

@@ -1,8 +1,8 @@
-"""At the end: what consumers were given, against the canonical log.
+"""At the end: what consumers got, compared with the canonical log.
 
-A consumer is a `client` row by row; it asks for offsets one after the other. One that starts anew
-is another client, so going back or ahead within one is the broker's doing, unless the log start
-passed it by.
+A consumer is a `client`, row by row; it asks for offsets one after the other. A consumer that
+starts again is another client. So if one goes back or skips offsets, the broker caused it, unless
+the log start passed it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ottla.sim.invariants.index import Index
 
 
 def phantoms(index: Index) -> Iterator[Anomaly]:
-    """sim-I11: nobody knows of a run whose logs nobody looked at."""
+    """sim-I11. Not judged if the run ended before its logs were read."""
     if not index.cut_short:
         yield from _not_there(index)
         yield from _from_nobody(index)
@@ -32,7 +32,7 @@ def _not_there(index: Index) -> Iterator[Anomaly]:
 
 
 def _from_nobody(index: Index) -> Iterator[Anomaly]:
-    """A history without clients says nothing of what they were handed."""
+    """Records that no client sent; a history without clients does not show that."""
     for log in index.canon.values() if index.invoked else ():
         for row in log:
             given = index.op_of.get(row.value)
@@ -44,7 +44,7 @@ def _from_nobody(index: Index) -> Iterator[Anomaly]:
 
 def jumps(index: Index) -> Iterator[Anomaly]:
     """sim-I12: every offset is that of a record, so the next one is one more, or the log start, as
-    far as it had moved by then. The first is what it asked for."""
+    far as it had moved by then. The first is the one that it asked for."""
     next_off: dict[tuple[int, int], int] = {}
     begun: dict[tuple[int, int], None] = {}
     start: dict[int, int] = {}
@@ -69,7 +69,7 @@ def jumps(index: Index) -> Iterator[Anomaly]:
 
 
 def unseen(index: Index) -> Iterator[Anomaly]:
-    """sim-I14: judged where some consumer got to the end, from where it began."""
+    """sim-I14: judged if some consumer got to the end, from its beginning."""
     began: dict[tuple[int, int], int] = {}
     got_to: dict[tuple[int, int], int] = {}
     for row in index.rows["fetch"]:
@@ -98,8 +98,8 @@ def unseen(index: Index) -> Iterator[Anomaly]:
 
 
 def backwards(index: Index) -> Iterator[Anomaly]:
-    """sim-I28. Who goes back to an older leader, as a client that knows no leader epochs may, is
-    told what that one knows; no word of it is false, and no broker can tell (KIP-320)."""
+    """sim-I28. A client that goes back to an older leader, as one that knows no leader epochs may,
+    gets that leader's high watermark. That is true, and no broker can prevent it (KIP-320)."""
     newest: dict[tuple[int, int], int] = {}
     highest: dict[tuple[int, int], int] = {}
     for row in index.rows["fetch"]:

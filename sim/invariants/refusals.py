@@ -1,14 +1,14 @@
-"""At the end: was a gap one?
+"""At the end: was a reported gap a gap?
 
-A leader that was deposed without knowing it misses what its successor has stored, and sees gaps
-where there are none. So it tells nobody of a gap before it has proved that it still leads
-(sim-S13). What was committed when it first saw the gap is in its log by then, or it does not lead.
+A leader that was deposed without knowing it lacks what its successor has stored, and sees gaps
+where there are none. So it reports a gap only after it has proved that it still leads (sim-S13).
+What was committed when it first saw the gap is then in its log, or it does not lead.
 
-Nor is there a gap before what is stored itself, as long as the broker must remember it: that is a
-duplicate, and its leader has it.
+Nor is there a gap before a batch that is stored itself, as long as the broker must remember it:
+that is a duplicate, and its leader has it.
 
-Told of a gap that is none, a client begins a new epoch and stores again what is stored already
-(redpanda #3039); this invariant notices the word, not only what comes of it.
+After a false gap a client begins a new epoch and stores again what is stored already (redpanda
+#3039). This invariant detects the false answer, not only its consequences.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ GAP = "gap"
 FULL = "table full"
 _T = TypeVar("_T", "_Newest", "_Place")
 _Whose: TypeAlias = dict[tuple[int, ...], list[_T]]
-"""Steps in their order, each of which lies further in the log, by partition and producer id (and
+"""Steps in order of time, each further in the log than the last, by partition and producer id (and
 batch)."""
 
 
 class _Asked(NamedTuple):
-    """A leader that tells of a gap."""
+    """A leader that reports a gap."""
 
     answer: Row
     since: int
@@ -39,17 +39,17 @@ class _Asked(NamedTuple):
 
 
 class _Newest(NamedTuple):
-    """The batches of a producer that lie furthest in the log, from a row on."""
+    """The batches of a producer that are furthest in the log, from a row on."""
 
     since: int
     log_index: int
     batches: list[Row]
-    """One of each epoch and last sequence; two where replicas differ."""
+    """One of each epoch and last sequence; two if replicas differ."""
 
 
 class _Place(NamedTuple):
-    """Where a batch, or the decision to forget its producer, lies in the log; and the row from
-    which on somebody had it."""
+    """Where a batch, or the decision to forget its producer, is in the log; and the row from which
+    on a replica had it."""
 
     since: int
     log_index: int
@@ -64,7 +64,7 @@ def untrue_gaps(index: Index) -> Iterator[Anomaly]:
     stored, window = _stored(index), Window(index)
     for answer, since in asked:
         if window.has_left(answer, since):
-            continue  # what nobody remembers looks like a gap
+            continue  # a producer that is not remembered looks like a gap
         whose = answer.partition, answer.pid
         newest, gone = _last(applied, whose, since), _last(forgotten, whose, since)
         kept_from = 0 if gone is None else gone.log_index
@@ -85,7 +85,7 @@ def untrue_gaps(index: Index) -> Iterator[Anomaly]:
 
 
 def _stored(index: Index) -> _Whose[_Place]:
-    """Where each batch lies, in the order in which that was applied anywhere."""
+    """Where each batch is, in the order in which batches were first applied."""
     found: _Whose[_Place] = {}
     for row in index.rows["apply"]:
         if row.pid is None:
@@ -112,8 +112,8 @@ def _applied(index: Index) -> _Whose[_Newest]:
 
 
 def _forgotten(index: Index) -> _Whose[_Place]:
-    """A leader judges by such a decision from when it is made, before it is in its log and applied:
-    where the table is full, that is in the turn of the batch that found it so."""
+    """A leader applies such a decision as soon as it is made, before it is in its log: if the table
+    is full, in the turn of the batch that found it full."""
     written: dict[tuple[int, int, int], Row] = {}
     terms: dict[tuple[int, int, int], set[int]] = {}
     full: dict[tuple[int, int, int], int] = {}
@@ -143,7 +143,7 @@ def _forgotten(index: Index) -> _Whose[_Place]:
 
 
 def _last(running: _Whose[_T], whose: tuple[int, ...], before: int) -> _T | None:
-    """What held of a producer just before a row."""
+    """The last step of a producer before a row."""
     steps = running.get(whose, [])
     place = bisect_left(steps, before, key=_since)
     return steps[place - 1] if place else None

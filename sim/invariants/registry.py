@@ -1,11 +1,11 @@
-"""The table of invariants: what must hold of every run, one row each.
+"""The table of invariants: what must hold in every run, one row each.
 
-A row says what the invariant is, where it is judged and by what; the statement of the same id in
-`sql/` says it again for a sweep, and the two agree on every labelled history. The page
-`docs/reference/invariants.md` is written from this table. The rows stand in `rows/`, by subject.
+A row says what the invariant is, where it is judged and by what. The statement of the same id in
+`sql/` says it again for a sweep; the two agree on every labelled history. The page
+`docs/reference/invariants.md` is generated from this table. The rows are in `rows/`, by subject.
 
-Judged online: the run can end at the first hit, close to the cause. Judged at the end: what needs
-the final logs. What is *measured* judges nothing by itself.
+Judged online: the run can end at the first violation, close to the cause. Judged at the end: what
+needs the final logs. *Measured* rows judge nothing by themselves.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ WAITING: dict[str, str] = {
     "sim-I29": "config safety: waits for membership change",
     "sim-I30": "staleness of lease reads: waits for leases",
 }
-"""Numbers of the catalogue that have no row yet, and why (docs/not-implemented.md)."""
+"""Numbers of the catalogue without a row, and why (docs/not-implemented.md)."""
 
 _BY_ID = {row.id: row for row in INVARIANTS}
 
 
 def invariant(name: str) -> Invariant:
-    """The row of that id. Raises LookupError, for one that waits with what it waits for."""
+    """The row of that id. Raises LookupError; for a number without a row it says why there is
+    none."""
     if name in _BY_ID:
         return _BY_ID[name]
     raise LookupError(f"there is no invariant {name!r}: {WAITING.get(name, 'unknown')}")

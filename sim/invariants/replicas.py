@@ -1,8 +1,8 @@
-"""At the end: what the disks of all replicas hold, one against the other.
+"""At the end: what the disks of all replicas hold, compared with each other.
 
-Rows of nodes tell what was written; what is read back in the end may be something else. The other
-checks read one log of each partition, the canonical one, so a disk that rots, or a recovery that
-keeps half a batch, would go unnoticed on a follower that nobody reads.
+Rows of nodes say what was written; what is read back at the end may differ. The other checks read
+only one log of each partition, the canonical one. So they would miss a rotten disk, or a recovery
+that keeps half a batch, on a follower whose log nobody reads.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""At the end: whose fault is a record that lies in the log twice?
+"""At the end: whose fault is it if a record is in the log twice?
 
-Idempotence covers one epoch of one producer id. A client that begins a new one and sends again what
-it does not know the fate of may store it twice, and no broker can tell; that is the client's right
-after a timeout or a restart, or when the log has forgotten the producer (KIP-360). It is nobody's
-right when the client began anew because a broker refused what was stored already, as a leader does
+Idempotence covers one epoch of one producer id. A client that begins a new one and sends records
+with an unknown outcome again may store them twice, and no broker can prevent it. The client may do
+that after a timeout or a restart, or when the log has forgotten the producer (KIP-360). It is a
+fault if the client began anew because a broker refused what was stored already, as a leader does
 that was deposed without knowing it (sim-S13, redpanda #3039).
 """
 
@@ -22,7 +22,7 @@ from ottla.sim.invariants.window import WINDOW, Window, first_appended
 
 REFUSED = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 DRAINING = "librdkafka"
-"""The client model that begins anew after a gap."""
+"""The client model that begins a new epoch after a gap."""
 
 
 class Cause(Enum):
@@ -41,12 +41,12 @@ class Cause(Enum):
 
     @property
     def fault(self) -> bool:
-        """Whether nobody has a right to it."""
+        """Whether the copy is a fault of the broker or of the client."""
         return self in {Cause.STORED_TWICE, Cause.REFUSAL, Cause.GAP}
 
 
 class Duplicate(NamedTuple):
-    """A copy of a record behind another one, in the canonical log."""
+    """A copy of a record after another one, in the canonical log."""
 
     partition: int
     value: int
@@ -58,7 +58,7 @@ class Duplicate(NamedTuple):
 
 
 def copies(index: Index) -> Iterator[Duplicate]:
-    """Every copy of a record, with the reason why it is there."""
+    """Every copy of a record, with its cause."""
     known = _Clients(index)
     for (partition, value), places in sorted(index.places.items()):
         for before, off in pairwise(places):
@@ -95,7 +95,7 @@ class _Clients:
         self._gaps: dict[tuple[int, int, int], int] = {}
         """First row in which it was refused at all."""
         self._outdated: dict[tuple[int, int, int], int] = {}
-        """First row in which it was refused what the brokers could not remember."""
+        """First row in which it was refused a batch that the brokers could not remember."""
         self._unknown: dict[tuple[int, int, int], int] = {}
         """First row in which it was refused what was stored before the log forgot it."""
         refusals = [row for row in index.rows["error"] if row.code == REFUSED]
@@ -117,15 +117,15 @@ class _Clients:
         for row in index.rows["info"]:
             self._given_up.setdefault(row.client, []).append(row.eid)
         self._records: dict[tuple[int, int, int], list[Row]] = {}
-        """Of the canonical logs, by partition, producer and epoch; as soon as that is asked."""
+        """Records of the canonical logs, by partition, producer and epoch; computed when first
+        needed."""
         self._forgotten = {
             whose: sorted(row.off for row in rows) for whose, rows in expired.items()
         }
-        """Offsets in front of which the log forgets a producer, in their order, by partition and
-        producer id."""
+        """Offsets at which the log forgets a producer, in order, by partition and producer id."""
 
     def cause(self, old: Row, new: Row) -> Cause:
-        """Why `new` stands behind `old`, which holds the same."""
+        """Why `new` is in the log after `old`, which holds the same value."""
         if not (idempotent(old) and idempotent(new)):
             return Cause.NO_PROMISE
         if (old.pid, old.epoch) == (new.pid, new.epoch):
@@ -141,7 +141,7 @@ class _Clients:
         return Cause.NEW_PRODUCER if old.pid != new.pid else Cause.NEW_EPOCH
 
     def _anew(self, given: Row, old: Row, new: Row) -> Cause | None:
-        """Why the client that was handed the record began anew after `old`, as far as is known."""
+        """Why the client of the record began a new epoch after `old`, as far as is known."""
         whose = given.client, old.pid, old.epoch
         began = self._began.get(whose)
         anew = self._began.get((given.client, new.pid, new.epoch))
@@ -167,7 +167,8 @@ class _Clients:
         return place < len(rows) and rows[place] < before
 
     def _outside(self, old: Row) -> bool:
-        """Whether enough batches of that producer and epoch stand behind it; each has a chain."""
+        """Whether enough later batches of that producer and epoch follow it; each batch has a
+        chain."""
         if not self._records:
             for row in self._index.producers():
                 self._records.setdefault((row.partition, row.pid, row.epoch), []).append(row)
@@ -181,8 +182,8 @@ class _Clients:
 
 
 def _stored(index: Index) -> dict[tuple[int, int, int, int], int]:
-    """The row in which each record of the canonical logs was first appended (-1: it is not told),
-    by partition, producer, epoch and sequence; the earliest where one is stored twice."""
+    """The row in which each record of the canonical logs was first appended (-1: unknown), by
+    partition, producer, epoch and sequence; the earliest if one is stored twice."""
     appended = first_appended(index)
     stored: dict[tuple[int, int, int, int], int] = {}
     for row in index.producers():
@@ -193,19 +194,19 @@ def _stored(index: Index) -> dict[tuple[int, int, int, int], int]:
 
 
 def _record(row: Row) -> tuple[int, int, int, int]:
-    """What a record is known by."""
+    """The key of a record."""
     return row.partition, row.pid, row.epoch, row.seq
 
 
 def _opens(error: Row, opened: dict[tuple[int, int, int], int]) -> bool:
-    """Whether a batch is the first of its epoch, before which there is no gap, and not where
-    sequences begin anew; `opened`: what was sent first, by partition, producer and epoch."""
+    """Whether a batch is the first of its epoch, so that no gap can precede it; not after a wrap of
+    sequences. `opened`: the first sequence sent, by partition, producer and epoch."""
     whose = error.partition, error.pid, error.epoch
     return bool(error.seq == 0 == opened.get(whose, 0))
 
 
 def _wrong(error: Row, stored: dict[tuple[int, int, int, int], int]) -> bool:
-    """Whether a batch was refused that was stored, or that was next: there was no gap."""
+    """Whether a refused batch was stored, or was the next one: then there was no gap."""
     places = (stored.get((error.partition, error.pid, error.epoch, each)) for each in _near(error))
     return any(eid is not None and eid < error.eid for eid in places)
 

@@ -1,4 +1,4 @@
-"""Of which replicas a history says that everything was done for them: in the end they agree."""
+"""Which replicas must agree at the end, by the rows of a history."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Settled: TypeAlias = Callable[[Row], bool]
 
 
 def settled(index: Index, for_us: int = 0) -> Settled:
-    """Whether a row tells of the end, of a node that was healed, at least `for_us` before, and a
-    partition that had to come right (`live.py`)."""
+    """What says whether a row is of the end, of a node that was healed at least `for_us` before,
+    and of a partition that had to recover (`live.py`)."""
     phases = index.rows["phase"]
     done = any(row.code == "done" for row in phases)
     healed = {row.node: row for row in phases if row.code == "heal"}

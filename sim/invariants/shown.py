@@ -1,4 +1,4 @@
-"""At the end: what fetches show, against what whoever answered them knew committed."""
+"""At the end: what fetches show, compared with what the node that answered knew committed."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""The invariants as SQL: text that DuckDB and Spark 4 both run unchanged, and how to run it.
+"""The invariants as SQL text that DuckDB and Spark 4 both run unchanged, and how to run it.
 
-`sql/` holds one statement per invariant over the table `ev`, where a row is one of a history with
-`run_id` and `seed` before it. A statement returns a row `run_id, n` for each run in which the
-invariant does not hold, and none for the others: it judges a whole sweep at once. Views that they
-share come first; figures (see `numbers.py`) return their value as `n`.
+`sql/` has one statement per invariant over the table `ev`. Its rows are those of histories, with
+`run_id` and `seed` in front. A statement returns a row `run_id, n` for each run in which the
+invariant does not hold, and none for the others: it judges a whole sweep at once. Views that the
+statements share come first. Figures (see `numbers.py`) return their value as `n`.
 
-The dialect is what both engines agree on: windows, common table expressions, joins on equality with
-at most one more comparison. No lists, no QUALIFY, no NULLS in LAG, no engine's own aggregates.
-Nothing here imports a database: whoever asks brings a connection.
+The dialect is what both engines support: windows, common table expressions, joins on equality with
+at most one more comparison. No lists, no QUALIFY, no NULLS in LAG, no aggregates of one engine
+only. Nothing here imports a database: the caller passes a connection.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HEAD_TYPES = ("BIGINT", "BIGINT")
 
 
 class Statement(NamedTuple):
-    """One query, of an answer or of a view."""
+    """One query, of an invariant, a figure or a view."""
 
     name: str
     """Id of an invariant, name of a figure, or name of a view."""
@@ -45,7 +45,7 @@ class Statement(NamedTuple):
 
 
 class Connection(Protocol):
-    """What is asked of a database: DuckDB's connection, or anything like it."""
+    """What is needed of a database: DuckDB's connection, or anything like it."""
 
     def execute(self, query: str, parameters: Any = ...) -> Any:
         """Run one statement; the result has `fetchall`."""
@@ -53,7 +53,7 @@ class Connection(Protocol):
 
 @cache
 def views() -> tuple[Statement, ...]:
-    """What the shared views select, in the order in which they need each other."""
+    """The queries of the shared views, each after those that it needs."""
     return tuple(each for each in _read() if each.name in _view_names())
 
 
@@ -82,7 +82,7 @@ def _read() -> tuple[Statement, ...]:
 
 
 def table(name: str = "ev") -> str:
-    """The statement that makes an empty table of events."""
+    """The statement that creates an empty table of events."""
     columns = ["run_id BIGINT", "seed BIGINT", *(f"{each} {_type(each)}" for each in COLUMNS)]
     return f"CREATE OR REPLACE TABLE {name} ({', '.join(columns)})"
 
@@ -92,15 +92,15 @@ def _type(column: str) -> str:
 
 
 def table_rows(run_id: int, seed: int, events: Iterable[Event]) -> Iterator[tuple[Any, ...]]:
-    """The rows of one run as that table has them."""
+    """The rows of one run, with the columns of that table."""
     for event in events:
         yield (run_id, seed, *event)
 
 
 def load(connection: Connection, runs: Sequence[Sequence[Event]]) -> None:
-    """Make table `ev` and fill it with these runs; their places in the sequence are their ids.
+    """Create table `ev` and fill it with these runs; their places in the sequence are their ids.
 
-    Needs DuckDB and nothing else: columns are handed over as lists. A sweep reads Parquet files.
+    Needs DuckDB: columns are passed as lists. A sweep reads Parquet files.
     """
     connection.execute(table())
     rows = [row for number, run in enumerate(runs) for row in table_rows(number, number, run)]
@@ -112,7 +112,7 @@ def load(connection: Connection, runs: Sequence[Sequence[Event]]) -> None:
 
 
 def prepare(connection: Connection) -> None:
-    """Make what the queries share, once for all of them: tables that go with the connection, where
-    an engine without such tables has cached views."""
+    """Create the shared views as temporary tables, so that they are computed once for all queries.
+    An engine without such tables uses cached views."""
     for name, text in views():
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{text}")

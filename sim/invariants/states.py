@@ -1,7 +1,8 @@
 """At the end: the producer tables of all replicas, in all their lives.
 
-A table *rests on a snapshot* from the row on that installs one, and all through a life that did not
-apply entry 1: then its disk began with one. What rests on none is a replay of the log.
+A table *rests on a snapshot* from the row on that installs one. It also does all through a life
+that did not apply entry 1, because its disk began with a snapshot. A table that rests on none is a
+replay of the log.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ottla.sim.invariants.mutants import CheckerMutant
 
 
 class _Told(NamedTuple):
-    """A state that somebody had after applying up to an index."""
+    """A state that a replica had after applying up to an index."""
 
     row: Row
     log_index: int
@@ -24,7 +25,8 @@ class _Told(NamedTuple):
 
 
 def replays(index: Index) -> Iterator[Anomaly]:
-    """sim-I25: one state per place in the log, and each life applies one entry after the other."""
+    """sim-I25: one state for each place in the log, and each life applies one entry after the
+    other."""
     yield from _skips(index)
     known: dict[tuple[int, int], Row] = {}
     for told in _told(index):

@@ -1,8 +1,8 @@
 """Online: terms, votes and leaders.
 
 What a node has *written* may be lost with the life that wrote it; what it has *said* may not. So
-within one life terms only rise and a term has one vote, and over all lives this holds of the votes
-that left the node and of the terms that somebody heard of.
+within one life terms only rise and a term has one vote. Over all lives the same holds for votes
+that left the node and for terms that other nodes heard of.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ class Terms:
         self._report = findings.report
         self._one_life = CheckerMutant.IGNORED_INCARNATION in mutants
         self._leaders: dict[tuple[int, int], int] = {}
-        """Who led, by partition and term."""
+        """The leader by partition and term."""
         self._written: dict[tuple[int, int, int, int], int] = {}
-        """Vote by partition, node, life and term."""
+        """The vote that was written, by partition, node, incarnation and term."""
         self._said: dict[tuple[int, int, int], int] = {}
-        """Vote by partition, node and term."""
+        """The vote that was sent, by partition, node and term."""
         self._terms: dict[tuple[int, int, int], int] = {}
-        """Term by partition, node and life."""
+        """Term by partition, node and incarnation."""
         self._heard: dict[tuple[int, int], int] = {}
-        """Highest term that others heard of, by partition and node."""
+        """The highest term that other nodes heard of, by partition and node."""
 
     def listen(self, rows: Rows) -> None:
-        """See elections; there are few, so keys are made as they are needed."""
+        """Listen to elections; there are few, so keys are made when they are needed."""
         rows.listen(("leader",), self._leader)
         rows.listen(("vote",), self._vote)
         rows.listen(("term", "start"), self._term)
@@ -51,7 +51,7 @@ class Terms:
         self._voted(row, row.cand, said=row.aux == _SAID)
 
     def _voted(self, row: Row, choice: int, *, said: bool) -> None:
-        """Who leads has given its own vote, which needs no message."""
+        """A leader has voted for itself, which needs no message."""
         life = 0 if self._one_life else row.inc
         cand = self._written.setdefault((row.partition, row.node, life, row.term), choice)
         if said:

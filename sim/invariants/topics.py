@@ -1,12 +1,12 @@
-"""At the end: topics are made and deleted as clients were told, and as all nodes see it.
+"""At the end: topics are created and deleted as clients were told, and all nodes agree about them.
 
 One client asks for topics, one request at a time, so a model of them is a table: a topic is new,
-*created*, *deleted*, or *unknown* after a request that came to nothing definite. An answer of
-success agrees with it or somebody did a thing twice. A refusal is made without a proof of
-leadership (`broker/controller/controller.py`): one that disagrees is wrong, unless two nodes led
-the controller's group while the request was under way; then it is counted as not judged.
+*created*, *deleted*, or *unknown* after a request without a definite outcome. A success must agree
+with the table, or something was done twice. A refusal is made without a proof of leadership
+(`broker/controller/controller.py`). A refusal that disagrees is wrong, unless two nodes led the
+controller's group while the request was open; then it is counted as not judged.
 
-At the end what nodes know is compared with the table, and with one another.
+At the end what nodes know is compared with the table, and with each other.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _WRONG = {
     EXISTS: {NEW: "it was never created", DELETED: "it was deleted"},
     ABSENT: {CREATED: "it was created, and not deleted since"},
 }
-"""By code and what the table says: why a client must not be told that."""
+"""By code and state in the table: why a client must not be told that."""
 _LEFT = {
     "unled": "nobody leads partition {row.partition} of topic {row.op}",
     "unserved": "node {row.node} has no replica of topic {row.op}, which is placed on it",
     "leftover": "node {row.node} keeps group {row.log_index}, which is no topic's",
 }
-"""What must not be so at the end."""
+"""What must not be true at the end."""
 _QUESTIONS = (CREATE, DELETE)
 _REFUSALS = (EXISTS, ABSENT)
 _INDEFINITE = ("REQUEST_TIMED_OUT",)
@@ -42,7 +42,7 @@ _NO_END = 1 << 62
 
 
 class _Led(NamedTuple):
-    """A leadership of the controller's group, by rows."""
+    """A leadership of the controller's group, by its rows."""
 
     term: int
     begin: int
@@ -95,7 +95,7 @@ def _leaderships(index: Index) -> list[_Led]:
 
 
 def _two_led(led: list[_Led], since: int, until: int) -> bool:
-    """Whether somebody led between these rows although a later term had its leader."""
+    """Whether a node led between these rows although a later term had its leader."""
     return any(
         older.term < newer.term and older.begin < until and older.end > max(since, newer.begin)
         for older in led

@@ -1,4 +1,4 @@
-"""Online: nobody is told of a record, and nobody reads one, before it is committed."""
+"""Online: no client is told of a record, or reads it, before it is committed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Visibility:
         self._slack = 1 if CheckerMutant.LESS_OR_EQUAL in mutants else 0
 
     def listen(self, rows: Rows) -> None:
-        """See commits, acknowledgements and deliveries."""
+        """Listen to commits, acknowledgements and reads."""
         rows.listen(("commit",), self._commit)
         rows.listen(("ok",), self._ok)
         rows.listen(("poll",), self._poll)
@@ -34,7 +34,7 @@ class Visibility:
                     "sim-I09",
                     row.eid,
                     f"op {row.op} is acknowledged at offset {row.off} of partition "
-                    f"{row.partition}, committed is what lies below {committed}",
+                    f"{row.partition}, only offsets below {committed} are committed",
                 )
 
     def _poll(self, row: Row) -> None:
@@ -44,5 +44,5 @@ class Visibility:
                 "sim-I10",
                 row.eid,
                 f"consumer {row.client} reads offset {row.off} of partition {row.partition}, "
-                f"committed is what lies below {committed}",
+                f"only offsets below {committed} are committed",
             )

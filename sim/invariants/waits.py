@@ -1,9 +1,9 @@
-"""At the end: is every request answered in time, whatever becomes of its leader?
+"""At the end: is every request answered in time, whatever happens to its leader?
 
-What a request may take, and what it took, is in its row (`sim/world/request_watch.py`); those that
-were answered in time have none. Whoever is not late by more than `GRACE` is in time: timers ring
-and turns are taken a little later than they should. What had lost its connection before it was
-answered is not judged.
+The row of a request has the time that it may take, and the time that it took
+(`sim/world/request_watch.py`); requests answered in time have no row. An answer that is at most
+`GRACE` late counts as in time, because timers and turns may be a little late. A request whose
+connection was lost before the answer is not judged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ottla.sim.invariants.index import Index
 
 ID = "sim-I44"
 GRACE: Micros = 100_000
-"""The same number stands in `sql/clients.sql`."""
+"""In us. `sql/clients.sql` has the same number."""
 
 
 def late(index: Index) -> Iterator[Anomaly]:
@@ -25,6 +25,6 @@ def late(index: Index) -> Iterator[Anomaly]:
         if row.client is None:
             index.unjudged[ID, row.code] += row.aux
         elif row.value > row.aux + GRACE:
-            text = f"node {row.node} takes {row.value} us over what client {row.client} asks "
-            text += f"({row.code}), which may take {row.aux} us"
+            text = f"node {row.node} takes {row.value} us for a request of client {row.client} "
+            text += f"({row.code}) that may take {row.aux} us"
             yield Anomaly(ID, row.eid, text)

@@ -1,12 +1,12 @@
 """What was lost or stored twice, and is no anomaly.
 
-Where less was promised: with acks of 0 and 1 an acknowledged record may be lost, and a producer
-that the log has forgotten may store a record again. Nobody is to blame, but a run in which it
-happened says so: it is weakened (SIM-WEAKENED; sim-S19, sim-S57).
+First, where less was promised. With acks of 0 and 1 an acknowledged record may be lost, and a
+producer that the log has forgotten may store a record again. That is no fault, but the verdict of
+such a run says so: weakened (SIM-WEAKENED; sim-S19, sim-S57).
 
-And where clients break the promise by rules of their own: librdkafka begins a new epoch behind a
-gap (librdkafka #4953), and who has more than five batches in flight may be refused what is stored.
-Seeds of a plain sweep come to that, a few in a hundred; so such a run is good, and notes it.
+Second, where clients break the promise by rules of their own. librdkafka begins a new epoch after a
+gap (librdkafka #4953). And a client with more than five batches in flight may be refused what is
+stored. In a plain sweep a few seeds in a hundred do that, so such a run is good, and notes it.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from ottla.sim.invariants.losses import Losses, losses
 from ottla.sim.invariants.resent import Cause, copies
 
 _OF_NO_SYNC = frozenset({"sim-I24"})
-"""What follows where nothing waits for a sync (flush policy *off*), whatever happens."""
+"""What may always follow if nothing waits for a sync (flush policy *off*)."""
 _OF_LOST_APPENDS = frozenset(
     f"sim-I{number:02d}"
     for number in (*range(1, 9), 11, 12, 14, 16, 17, *range(19, 24), 25, 27, 28, 34, 36, 37)
 )
-"""And what may follow once a crash took what was not synced."""
+"""What else may follow once a crash took what was not synced."""
 _REASONS = 2
-"""So many are told of what took records, those that took most."""
+"""How many causes of losses are named, those with the most losses first."""
 
 
 def weaker(index: Index) -> Iterator[str]:
-    """What it came to in a run, a sentence for each promise."""
+    """What less than the full promise led to in a run, a sentence for each kind."""
     if any(row.acks != ACKS_ALL for row in index.rows["ok"]):
         for row in losses(index):
             if row.acks != ACKS_ALL and row.lost:
                 yield _lost(row)
     if not index.rows["expire"]:
-        return  # nobody was forgotten, so nobody has to look for copies
+        return  # no producer was forgotten, so no copies are looked for
     yield from _twice(index, Cause.EXPIRED)
 
 
 def unsynced(index: Index, anomalies: Iterable[Anomaly]) -> tuple[list[str], list[Anomaly]]:
-    """Where nothing waits for a sync: of these anomalies what follows from that, a sentence for
-    each, and what does not."""
+    """If nothing waits for a sync: which of these anomalies follow from that, a sentence each, and
+    those that do not."""
     excused = _OF_NO_SYNC
     if any(row.aux for row in index.rows["crash"]):
         excused |= _OF_LOST_APPENDS
@@ -56,7 +56,7 @@ def unsynced(index: Index, anomalies: Iterable[Anomaly]) -> tuple[list[str], lis
 
 
 def noted(index: Index) -> Iterator[str]:
-    """What clients did by their own rules to what was promised, a sentence for each rule."""
+    """What clients did by their own rules against the promise, a sentence for each rule."""
     if any(len(places) > 1 for places in index.places.values()):
         yield from _twice(index, Cause.DRAINED, Cause.WINDOW)
 

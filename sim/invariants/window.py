@@ -1,8 +1,8 @@
 """What a broker remembers of a producer: its last five batches (promise-S3).
 
-A duplicate of an older one cannot be told from a gap, so it is refused as one, and rightly so. It
-comes to that only when a client has more than five batches in flight, which Kafka's own clients do
-not allow with idempotence (K-SEQUENCE), and the swarm draws.
+A duplicate of an older batch looks like a gap, so it is refused as one, rightly. That happens only
+if a client has more than five batches in flight. Kafka's own clients do not allow that with
+idempotence (K-SEQUENCE), but the swarm draws it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from ottla.sim.invariants.findings import Row
 from ottla.sim.invariants.index import Index, idempotent
 
 WINDOW = 5
-"""Batches."""
+"""In batches."""
 
 
 class Window:
-    """When batches of the canonical log fell out of it."""
+    """When batches of the canonical log left the window."""
 
     def __init__(self, index: Index):
         self._left: dict[tuple[int, ...], int] = {}
-        """The row in which the last of those was appended that pushed a batch out, by partition,
-        producer, epoch and first sequence; the earliest where a batch is stored twice."""
+        """The row that appended the last of the batches that pushed a batch out, by partition,
+        producer, epoch and first sequence; the earliest if a batch is stored twice."""
         appended = first_appended(index)
         behind: dict[tuple[int, ...], list[tuple[int, int]]] = {}
         for row, since in _deleted(index):
@@ -38,13 +38,13 @@ class Window:
                 self._left[*whose, seq] = min(since, self._left.get((*whose, seq), since))
 
     def has_left(self, batch: Row, before: int) -> bool:
-        """Whether five batches lay behind this one already in that row."""
+        """Whether five later batches had been appended before that row."""
         since = self._left.get((*_whose(batch), batch.seq))
         return since is not None and since < before
 
 
 def first_appended(index: Index) -> dict[tuple[int, int], int]:
-    """The row in which an entry was first appended, by partition and chain."""
+    """The row that first appended an entry, by partition and chain."""
     appended: dict[tuple[int, int], int] = {}
     for row in index.rows["append"]:
         appended.setdefault((row.partition, row.chain), row.eid)
@@ -52,8 +52,8 @@ def first_appended(index: Index) -> dict[tuple[int, int], int]:
 
 
 def _deleted(index: Index) -> Iterator[tuple[Row, int]]:
-    """Batches that were committed and deleted since, in their order, each with the row in which it
-    was first appended: who applied them remembers them, though no log holds them in the end."""
+    """Batches that were committed and deleted since, in order, each with the row that first
+    appended it. Replicas that applied them remember them, although no log holds them at the end."""
     starts = {partition: rows[0].off for partition, rows in index.canon.items() if rows}
     gone: dict[tuple[int, int], Row] = {}
     for row in index.rows["apply"]:

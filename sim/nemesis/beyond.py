@@ -1,6 +1,7 @@
-"""Programs that no seed draws: faults that no Raft stands. A run has those that its settings name.
+"""Programs that no seed draws: faults that no Raft survives. A run has those that its settings
+name.
 
-What they take is explained in the verdict, which is *weakened* then (`sim/invariants/beyond.py`).
+The verdict explains what they cost, and is *weakened* then (`sim/invariants/beyond.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from ottla.sim.settings.settings import RunConfig
 
 
 def _lost_sync(hand: FaultContext) -> None:
-    """A disk that keeps nothing for a while, and then its machine loses its power."""
+    """A disk keeps nothing for a while, and then its machine loses its power."""
     node, span, world = hand.somebody(), hand.span(), hand.world
     world.lie(node)
 
@@ -24,7 +25,7 @@ def _lost_sync(hand: FaultContext) -> None:
 
 
 def _old_copy(hand: FaultContext) -> None:
-    """A machine that is set back to a backup of its disk."""
+    """A machine is set back to a backup of its disk."""
     node, span, world = hand.somebody(), hand.span(), hand.world
     world.fault("its disk is copied", node)
     world.disks[node].keep_copy()
@@ -38,7 +39,7 @@ def _old_copy(hand: FaultContext) -> None:
 
 
 def _same_id(hand: FaultContext) -> None:
-    """The next producer that asks is given an id that another one has."""
+    """The next producer that asks for an id gets one that another producer has."""
     hand.world.fault("the next producer id is one that was given out before")
     hand.world.ids_again += 1
 
@@ -51,6 +52,6 @@ BEYOND: tuple[Program, ...] = (
 
 
 def beyond_the_budget(config: RunConfig) -> bool:
-    """Whether the settings name one of them."""
+    """Whether the settings name a fault beyond the budget."""
     names = config.faults.split()
     return any(each.name in names for each in BEYOND)

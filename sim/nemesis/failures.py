@@ -1,10 +1,10 @@
-"""What goes wrong in a whole run: one kind of failure, twice, at a moment drawn.
+"""What goes wrong in a whole run: one kind of failure, twice, at random times.
 
-Each is a plan for a world at the beginning of its load; it needs no nemesis, whose programs choose
-whom they hit. What is taken down or cut off comes back by itself. Choices: stream `failures`.
+Each failure is a plan for a world at the beginning of its load. It needs no nemesis, whose programs
+choose their targets. What is stopped or cut off comes back by itself. Choices: stream `failures`.
 
-A load that is over before the second strike may have come is refused: "0 lost" would be said of a
-failure that never was.
+A load that may end before the second failure is refused: "0 lost" would be reported for a failure
+that never happened.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from ottla.sim.world.world import World
 
 SECOND: Micros = 1_000_000
 MOMENTS: tuple[Micros, ...] = (1 * SECOND, 6 * SECOND)
-"""No failure before these; each comes within a second."""
+"""The earliest times of the failures, in us; each happens within a second."""
 MS: Micros = 1_000
 DOWN: Micros = 2 * SECOND
 """How long a node is down or cut off."""
 LAG: Micros = 300_000
-"""How long the others have heard nothing of a leader, or a follower of it, when the leader dies."""
+"""How long a leader is cut off from the others, or a follower from the others, before the leader
+dies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +36,18 @@ class Failure:
     name: str
     strike: Callable[[World], None]
     takes: Micros = 0
-    """What passes between its moment and its worst."""
+    """How long it takes until its worst point."""
     nodes: int = 1
-    """So many there must be."""
+    """The fewest nodes that it needs."""
 
     @property
     def ends(self) -> tuple[Micros, ...]:
-        """When, after the start of the load, each strike is over at the latest."""
+        """When each failure is over at the latest, in us after the start of the load."""
         return tuple(moment + SECOND + self.takes for moment in MOMENTS)
 
     def check(self, config: RunConfig) -> None:
-        """Raises `ConfigError` where there is nobody for it to strike, or the load may end before
-        all of it has happened."""
+        """Raises `ConfigError` if there are too few nodes, or if the load may end before both
+        failures have happened."""
         if config.nodes < self.nodes:
             raise ConfigError(
                 f"failure {self.name!r} needs {self.nodes} nodes: nodes is {config.nodes}"
@@ -59,7 +60,7 @@ class Failure:
             )
 
     def plan(self, world: World) -> None:
-        """Have it happen. Raises `ConfigError`, as `check` does."""
+        """Schedule it. Raises `ConfigError`, as `check` does."""
         self.check(world.config)
         stream = world.choices.stream("failures")
         for moment in MOMENTS:
@@ -88,7 +89,7 @@ def _up(world: World, node: NodeId) -> None:
 
 
 def _cut_off(world: World, node: NodeId, span: Micros, then: Callable[[], None]) -> None:
-    """No other node hears it or is heard by it; clients are."""
+    """No other node hears it or is heard by it; clients still reach it."""
     world.fault("cut off from the other nodes", node)
     world.network.isolate(node)
 
@@ -100,7 +101,7 @@ def _cut_off(world: World, node: NodeId, span: Micros, then: Callable[[], None])
 
 
 def _nothing() -> None:
-    """It is only mended."""
+    """Only mend it."""
 
 
 def _leader_killed(world: World) -> None:

@@ -1,11 +1,11 @@
-"""`FaultContext`: what a program of the nemesis picks from, and what it may do for a while.
+"""`FaultContext`: what a program of the nemesis picks from, and what it can do for a while.
 
 All choices come from the stream `nemesis`. Zero is always the plainest: the first node, the
 shortest span.
 
-Faults overlap, and the end of one must not end another: what several have made of the same link,
-disk or life is undone when the last of them ends (`FaultContext.hold`). Who mends something in the
-middle of a program, because its next step needs that (`figure_8`), mends it whoever broke it.
+Faults overlap, and the end of one must not end another. If several faults affect the same link,
+disk or life, it is restored when the last of them ends (`FaultContext.hold`). A program whose next
+step needs something mended (`figure_8`) mends it, whichever fault broke it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FaultContext:
         self.world = world
         self.stream = stream
         self.stopped = False
-        """The run settles: what was to be undone later has been undone by `World.heal`."""
+        """Whether the run settles: `World.heal` has undone what was to be undone later."""
         self._holds: Counter[Hashable] = Counter()
 
     # ---- picking
@@ -42,7 +42,8 @@ class FaultContext:
         return self.stream.pick(self.world.nodes)
 
     def leader(self) -> NodeId:
-        """The leader of some partition, the controller now and then; any node if there is none."""
+        """The leader of some partition, sometimes the controller; any node if there is no
+        leader."""
         world, stream = self.world, self.stream
         partition = stream.below(world.config.partitions)
         life = world.leader(partition)
@@ -57,11 +58,11 @@ class FaultContext:
         return self.stream.pick(others or self.world.nodes)
 
     def somebody(self) -> NodeId:
-        """The leader more often than not."""
+        """The leader in two of three cases, otherwise a follower."""
         return self.leader() if self.stream.below(3) < 2 else self.follower()
 
     def span(self) -> Micros:
-        """How long a fault lasts: shorter or longer than an election, now and then much longer."""
+        """How long a fault lasts: shorter or longer than an election, sometimes much longer."""
         election = self.world.config.election_timeout_ms * MS
         times = self.stream.pick((1, 2, 4, 16))
         return election * times // 2 + exponential(self.stream, election // 2)
@@ -69,7 +70,7 @@ class FaultContext:
     # ---- doing
 
     def later(self, span: Micros, call: Callable[..., object], *arguments: object) -> None:
-        """Do it in `span`, unless all faults have ended by then."""
+        """Call it after `span`, unless all faults have ended by then."""
         self.world.kernel.after(span, self._unless_stopped, partial(call, *arguments))
 
     def _unless_stopped(self, call: Callable[[], object]) -> None:
@@ -77,8 +78,8 @@ class FaultContext:
             call()
 
     def hold(self, what: Hashable, undo: Callable[[], object]) -> End:
-        """Somebody more keeps `what` as it was just made; returns what ends that, once however
-        often it is called. Undone when nobody keeps it any more."""
+        """A fault holds `what` in its present state. Returns what ends that; only its first call
+        counts. `undo` is called when no fault holds it any more."""
         self._holds[what] += 1
         ended = False
 
@@ -108,7 +109,7 @@ class FaultContext:
         self.later(span, self.hold(("clog", name), partial(network.release, name)))
 
     def freeze(self, node: NodeId) -> End:
-        """Stop a process; returns what lets it go on, which is nothing to a later life."""
+        """Freeze a process; returns what lets it go on, which does nothing to a later life."""
         world = self.world
         life = world.lives.get(node)
         world.freeze(node)
@@ -120,13 +121,13 @@ class FaultContext:
         return self.hold(("freeze", node, life), thaw)
 
     def hang(self, node: NodeId) -> End:
-        """Have no sync of a disk end; returns what lets them."""
+        """Let no sync of a disk end; returns what ends that."""
         disk = self.world.disks[node]
         disk.hang()
         return self.hold(("hang", node), disk.go_on)
 
     def revive(self, node: NodeId, span: Micros) -> None:
-        """Start a node again in a while, if it is dead then."""
+        """Start a node again after `span`, if it is dead then."""
         self.later(span, self._start, node)
 
     def _start(self, node: NodeId) -> None:

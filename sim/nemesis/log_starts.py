@@ -1,8 +1,8 @@
-"""Programs that move a log's start, and what comes of it: snapshots, taken and installed.
+"""Programs that move a log's start, and the snapshots that follow: taken and installed.
 
-Records are deleted, a snapshot stands for them, and whoever was away then and needs an entry below
-it must install the snapshot. Without help that hardly ever comes together: a follower must be away
-while the log start passes all it holds, and be back before the run ends.
+Records are deleted, and a snapshot replaces them. A follower that was away and needs an entry below
+it must install the snapshot. By chance that hardly ever happens: a follower must be away while the
+log start passes all that it holds, and be back before the run ends.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def delete_records(hand: FaultContext) -> None:
 
 
 def overtaken(hand: FaultContext) -> None:
-    """A follower is away until a snapshot stands for entries that it lacks. By a draw nothing more
-    happens; or it dies at the write that installs the snapshot; or its leader at the one that
-    takes it; or a second snapshot is taken while the first is on its way."""
+    """A follower is away until a snapshot covers entries that it lacks. One of four things is
+    drawn: nothing more happens; it dies at the write that installs the snapshot; its leader dies at
+    the write that takes it; or a second snapshot is taken while the first is on its way."""
     world, stream = hand.world, hand.stream
     partition = stream.below(world.config.partitions)
     life = world.leader(partition)
@@ -61,7 +61,7 @@ def overtaken(hand: FaultContext) -> None:
 
 
 def _be_away(hand: FaultContext, node: NodeId, span: int) -> None:
-    """Cut off, or dead in one of two ways."""
+    """Let it be cut off, or dead in one of two ways."""
     world = hand.world
     how = hand.stream.below(3)
     if how:
@@ -78,7 +78,7 @@ def _die(hand: FaultContext, what: str, life: Life) -> None:
 
 
 def _send_late(hand: FaultContext, partition: int, node: NodeId, life: Life) -> None:
-    """What goes to the follower waits, and a second snapshot overtakes the first."""
+    """Messages to the follower wait, and a second snapshot overtakes the first."""
     election = _election(hand)
     hand.world.fault(f"its snapshot for node {node} is held up", life.node_id)
     hand.clog((life.node_id, node), 2 * election)
@@ -89,7 +89,7 @@ def _election(hand: FaultContext) -> int:
     return hand.world.config.election_timeout_ms * MS
 
 
-# ---- what is passing
+# ---- what passes a point
 
 
 def _installs(group: GroupId) -> Callable[[Any], bool]:
@@ -103,7 +103,7 @@ def _takes(group: GroupId) -> Callable[[Any], bool]:
 
 
 def _reaches(world: World, group: GroupId, node: NodeId) -> Callable[[Any], bool]:
-    """A snapshot for that node, which is there to receive it."""
+    """Fits a snapshot for that node, if the node is up to receive it."""
     return lambda message: (
         isinstance(message, InstallSnapshot)
         and (message.group, message.to) == (group, node)
@@ -116,7 +116,7 @@ def _reaches(world: World, group: GroupId, node: NodeId) -> Callable[[Any], bool
 
 
 def _delete_all(hand: FaultContext, partition: int) -> None:
-    """All records that there are."""
+    """Delete all records."""
     end = int(hand.world.high_watermark(partition, 0))
     if end:
         _delete(hand, partition, end)
@@ -135,4 +135,4 @@ def _delete(hand: FaultContext, partition: int, offset: int) -> None:
 
 
 def _unheard(_: DeleteRecordsTicket) -> None:
-    """Nobody waits for it."""
+    """No client waits for the answer."""

@@ -1,7 +1,7 @@
-"""Programs against whole machines: their disks for good, their clocks, their processes politely.
+"""Programs against whole machines: lost disks, clocks, and processes that shut down in order.
 
-At most one node in a run loses its disk or finds it damaged: it refuses to start (sim-S35), and the
-others must do without it from then on.
+At most one node in a run loses its disk or finds it damaged. It refuses to start (sim-S35), and the
+others must go on without it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from ottla.sim.world.clocks import MILLION
 HOUR_MS = 3_600_000
 MAX_DRIFT_PPM = 50_000
 SLEWS_PPM = (500, -500, 100_000, -100_000)
-"""NTP slews by the first two, and steps where that would take too long; some systems go further."""
+"""NTP slews by the first two, and steps if slewing would take too long; some systems slew
+faster."""
 
 
 def stop(hand: FaultContext) -> None:
-    """A node leaves as it should: everything synced, everybody told."""
+    """A node shuts down in order: everything is synced, and clients and nodes are told."""
     node = hand.somebody()
     hand.world.stop(node)
     hand.revive(node, hand.span())
 
 
 def drift(hand: FaultContext) -> None:
-    """A monotonic clock goes faster or slower than it should, for good."""
+    """A monotonic clock goes faster or slower than it should, for the rest of the run."""
     node, world = hand.node(), hand.world
     ppm = hand.stream.between(-MAX_DRIFT_PPM, MAX_DRIFT_PPM)
     world.fault(f"its clock drifts by {ppm} ppm", node)
@@ -33,8 +34,8 @@ def drift(hand: FaultContext) -> None:
 
 
 def upset_wall_clock(hand: FaultContext) -> None:
-    """A wall clock is set to another time, or for a while goes at another rate or not at all.
-    Nothing may come of it: what no history shows, `tests/sim/world/test_clocks.py` looks for."""
+    """A wall clock is set to another time, or for a while goes at another rate or not at all. That
+    must have no effect: `tests/sim/world/test_clocks.py` checks what no history shows."""
     world, node, stream = hand.world, hand.node(), hand.stream
     clock, now = world.clocks[node], world.kernel.now
     offset, ppm = stream.between(-HOUR_MS, HOUR_MS), stream.pick((0, -MILLION, *SLEWS_PPM))
@@ -53,14 +54,14 @@ def upset_wall_clock(hand: FaultContext) -> None:
 
 
 def jump_clock(hand: FaultContext) -> None:
-    """A monotonic clock is further on at once: a machine that slept, a timer that starved."""
+    """A monotonic clock jumps forward: a machine that slept, a timer that starved."""
     node, span = hand.node(), hand.span()
     hand.world.fault(f"its clock jumps by {span} us", node)
     hand.world.jump(node, span)
 
 
 def lost_disk(hand: FaultContext) -> None:
-    """A machine comes back with nothing on its disk."""
+    """A machine comes back with an empty disk."""
     node = hand.somebody()
     if _may_lose(hand, node):
         hand.world.crash(node, power=True)
@@ -69,7 +70,7 @@ def lost_disk(hand: FaultContext) -> None:
 
 
 def bit_rot(hand: FaultContext) -> None:
-    """What was synced long ago is found damaged at the next start."""
+    """What was synced long ago is damaged at the next start."""
     node, world = hand.somebody(), hand.world
     if not _may_lose(hand, node):
         return
@@ -85,8 +86,8 @@ def bit_rot(hand: FaultContext) -> None:
 
 
 def _may_lose(hand: FaultContext, node: NodeId) -> bool:
-    """The budget counts for each Raft group: what it has left is still a majority, of nodes that
-    are near enough to each other. Of two replicas, and of one, each disk is needed."""
+    """Whether the fault budget allows it, for each Raft group: the nodes that are left must be a
+    majority, and near enough to each other. With one or two replicas each disk is needed."""
     world = hand.world
     spared = world.config.replicas - 1 >= majority(world.config.replicas)
     left = [each for each in world.nodes if each != node]

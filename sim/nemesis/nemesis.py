@@ -1,13 +1,14 @@
 """The nemesis: which programs take part in a run, and when each begins.
 
-Once in a period it draws: nothing, or a program. A run's configuration may name those that it draws
-from; otherwise it draws from all there are, of which the seed leaves out some, and leaves it at
-that (swarm testing: a fault that is always there hides what only shows without it). Or it draws a
-few, `fault_kinds`, from which every draw is: they come again and again, and overlap. Nothing is the
-plain choice, so striking a choice off a tape strikes one fault out of the run.
+Once in a period it draws nothing, or a program. A run's configuration may name the programs that it
+draws from. Otherwise it draws from all programs except some that the seed leaves out for the whole
+run (swarm testing: a fault that is always there hides what shows only without it). With
+`fault_kinds` the seed picks only a few programs, so that they come again and again, and overlap.
+Nothing is the plain choice, so taking a choice off a tape takes one fault out of the run.
 
-A program that needs more nodes than a run has takes no part in it, be it named: a seed that draws
-its nodes cannot know. Where a person fixed both, that is refused (`check_faults`).
+A program that needs more nodes than a run has takes no part in it, even if it is named: if the seed
+draws the number of nodes, the caller cannot know it. If both were set, that is refused
+(`check_faults`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Nemesis:
         self.programs = frozenset(names if told else self._taking_part(names))
 
     def _some(self, kinds: int, possible: Sequence[Program]) -> list[Program]:
-        """So many of them; the seed draws from nothing else, so each comes again and again."""
+        """`kinds` of the programs. The seed draws only from these, so each comes again and
+        again."""
         stream, left = self._world.choices.stream("swarm faults"), list(possible)
         return [left.pop(stream.below(len(left))) for _ in range(min(kinds, len(left)))]
 
@@ -57,7 +59,7 @@ class Nemesis:
         return (each for each in possible if stream.below(2) == 0)
 
     def start(self) -> None:
-        """Begin, if this run has faults at all: one chance in each period of its load."""
+        """Schedule one draw in each period of the load, if this run has faults."""
         world, period = self._world, self._period
         if period:
             for begin in range(0, world.config.load_ms * MS, period):
@@ -76,7 +78,7 @@ class Nemesis:
         program.run(self._hand)
 
     def stop(self) -> None:
-        """Nothing is done or undone any more: `World.heal` mends what the run's end asks for."""
+        """Nothing is done or undone any more: `World.heal` mends what the end of the run needs."""
         self._hand.stopped = True
 
 
@@ -89,13 +91,13 @@ def named(name: str) -> Program:
 
 
 def programs_told(config: RunConfig) -> tuple[Program, ...]:
-    """The programs that settings name. Raises `ConfigError`."""
+    """The programs that the settings name. Raises `ConfigError`."""
     return tuple([named(each) for each in config.faults.split()])
 
 
 def check_faults(config: RunConfig) -> None:
-    """Whether there are the programs that these settings name, and nodes enough for each where
-    their number is not left to the seed. Raises `ConfigError`."""
+    """Raises `ConfigError` if the settings name programs that do not exist, or that need more nodes
+    than the settings fix."""
     told = programs_told(config)
     few = [each for each in told if each.nodes > config.nodes]
     if few and not free(config, "nodes"):

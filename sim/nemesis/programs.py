@@ -1,8 +1,8 @@
 """The programs of the nemesis, as a table: what each does, and which fault of the catalogue it is.
 
 A program is a function of a `FaultContext`: it does something now and undoes it later. Ids are
-those of docs/reference/faults.md. A program is within the fault budget: after it, whatever was
-synced is still there, so nothing excuses a lost acknowledgement.
+those of docs/reference/faults.md. Every program is within the fault budget: after it, everything
+synced is still there, so it excuses no lost acknowledgement.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ KINDS = (
     *(AppendEntries, AppendReply, RequestVote, VoteReply, Beat, BeatAck, ControlResponse),
     *(ControlRequest, InstallSnapshot, SnapshotReply, TimeoutNow),
 )
-"""Messages that `lose-kind` tells from each other: all there are."""
+"""The messages that `lose-kind` chooses from: all kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Program:
     """Ids of the catalogue."""
     run: Callable[[FaultContext], None]
     nodes: int = 1
-    """Fewest nodes with which it makes sense."""
+    """The fewest nodes with which it makes sense."""
 
 
 # ---- processes
@@ -122,7 +122,7 @@ def _isolate(hand: FaultContext) -> None:
 
 
 def _deaf(hand: FaultContext) -> None:
-    """Now and then for so long that it lasts until the run's end heals it, or does not."""
+    """In some cases it lasts so long that only the end of the run heals it, or nothing does."""
     node = hand.somebody()
     span = hand.span() * (16 if hand.stream.below(2) else 1)
     hand.world.fault("hears nobody", node)
@@ -142,7 +142,7 @@ def _one_link(hand: FaultContext) -> None:
 
 
 def _bridge(hand: FaultContext) -> None:
-    """Two sides that meet in one node only."""
+    """Two sides that meet in only one node."""
     node = hand.node()
     others = [each for each in hand.world.nodes if each != node]
     half = len(others) // 2
@@ -197,13 +197,13 @@ def _burst(hand: FaultContext) -> None:
     for name, link in links.items():
         if node in name:
             link.loss_ppm = max(rate, link.loss_ppm)
-            # Back to what it was told, not to what another burst has made of it.
+            # Back to its setting, not to what another burst has made of it.
             as_told = partial(setattr, link, "loss_ppm", hand.world.config.loss_ppm)
             hand.later(hand.span(), hand.hold(("loss", name), as_told))
 
 
 def _slow_link(hand: FaultContext) -> None:
-    """One direction takes much longer than the others, for a while."""
+    """One direction takes much longer than the others for a while."""
     name = hand.stream.pick(tuple(hand.world.network.links))
     link, times = hand.world.network.links[name], hand.stream.pick((5, 20, 100))
     hand.world.fault(f"link {name[0]}>{name[1]} is {times} times slower")
@@ -213,7 +213,7 @@ def _slow_link(hand: FaultContext) -> None:
 
 
 def _lose_kind(hand: FaultContext) -> None:
-    """All messages of one kind are lost, from one node or from everybody."""
+    """All messages of one kind are lost, from one node or from all."""
     kind, network = hand.stream.pick(KINDS), hand.world.network
     node = hand.somebody() if hand.stream.below(2) else None
     hand.world.fault(f"every {kind.__name__} is lost", node)
@@ -230,7 +230,7 @@ def _lose_kind(hand: FaultContext) -> None:
 
 
 def _controller(hand: FaultContext) -> None:
-    """Who gives out producer ids is cut off."""
+    """The controller, which gives out producer ids, is cut off."""
     life = hand.world.controller()
     if life is not None:
         hand.world.fault("isolated, as the controller", life.node_id)
@@ -242,7 +242,7 @@ def _controller(hand: FaultContext) -> None:
 
 
 def _cut_clients(hand: FaultContext) -> None:
-    """Clients do not reach the leader (or anybody); the nodes reach each other."""
+    """Clients do not reach the leader (or any node); the nodes reach each other."""
     world = hand.world
     everybody = hand.stream.below(4) == 1
     nodes = world.nodes if everybody else (hand.leader(),)

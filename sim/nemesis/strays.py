@@ -1,8 +1,8 @@
-"""Programs about requests that arrive late, or once more, and about who dies while it asks.
+"""Programs about requests that arrive late or again, and producers that die while they ask.
 
-A client that gives up a connection cannot call back what it has sent (sim-N7), and a producer that
-was thought to be dead may still be sending (sim-L1, sim-S24, sim-S28). What arrives so was stored
-already, or is none of what was ever sent, so a broker must refuse it or know it again.
+A client that gives up a connection cannot take back what it has sent (sim-N7). A producer that
+seemed to be dead may still be sending (sim-L1, sim-S24, sim-S28). What arrives that way was stored
+already, or is no batch that was ever sent. So a broker must refuse it or recognise it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ottla.sim.world.points import Trap
 from ottla.sim.world.world import SECOND
 
 STRANGER = 1_000_000
-"""Its number as a client."""
+"""Its client number."""
 
 
 def late_requests(hand: FaultContext) -> None:
-    """What one client has sent the leader, and sends it on this connection, takes long: nothing of
+    """All that one client has sent the leader, and still sends on this connection, is late: none of
     it arrives for a while."""
     world, node = hand.world, hand.leader()
     found = [each for each in world.clients.connections if each.node == node and each.open]
@@ -37,8 +37,8 @@ def late_requests(hand: FaultContext) -> None:
 
 
 def stray_request(hand: FaultContext) -> None:
-    """A batch that was acknowledged arrives again: as it was, shorter, or longer. Longest-lived
-    epochs first: one that its producer has left behind is worth more."""
+    """A batch that was acknowledged arrives again: unchanged, shorter, or longer. Batches of old
+    epochs are preferred, because an epoch that its producer has left tests more."""
     world, stream = hand.world, hand.stream
     batch = _acknowledged(hand)
     life = None if batch is None else world.leader(batch.partition or 0)
@@ -60,8 +60,8 @@ def stray_request(hand: FaultContext) -> None:
 
 
 def die_asking(hand: FaultContext) -> None:
-    """A producer dies when what it asked for is stored, before it hears of that; another takes over
-    with a new id, which has no way to know."""
+    """A producer dies when its batch is stored, before it gets the answer. Another producer with a
+    new id takes over, and cannot know that the batch is stored."""
     world = hand.world
 
     def die(_: Life) -> None:
@@ -74,12 +74,12 @@ def die_asking(hand: FaultContext) -> None:
 
 
 def _all_stored(answer: Any) -> bool:
-    """It says of each batch where it lies."""
+    """Whether the answer says of each batch that it is stored."""
     return isinstance(answer, ProduceAnswer) and not any(each.error for each in produced(answer))
 
 
 def _acknowledged(hand: FaultContext) -> Event | None:
-    """A batch all of whose records are known to be stored."""
+    """A batch whose records are all known to be stored."""
     rows = hand.world.history.rows
     stored = {row.op for row in rows if row.kind == "ok"}
     sent = [row for row in rows if row.kind == "send" and row.pid is not None and row.op in stored]
@@ -91,7 +91,8 @@ def _acknowledged(hand: FaultContext) -> Event | None:
 
 
 def _remembered(config: RunConfig) -> bool:
-    """Nobody is forgotten: who is may begin anew anywhere, with what is stored already."""
+    """Whether no producer is ever forgotten: a forgotten one may begin at any sequence, with
+    records that are stored already."""
     default = RunConfig()
     return (config.max_producers, config.producer_expiry_ms) == (
         default.max_producers,
@@ -100,4 +101,4 @@ def _remembered(config: RunConfig) -> bool:
 
 
 def _ignore(_: Any) -> None:
-    """Nobody waits for it."""
+    """No client waits for the answer."""

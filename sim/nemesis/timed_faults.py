@@ -1,9 +1,9 @@
-"""Programs that wait for a moment: faults at points in the middle of a turn, and what leads there.
+"""Programs that wait for a point in a turn: faults at that point, and the steps that lead there.
 
-What only shows when a node dies between a vote and the next request for one, or between an entry
-and the disk, no random time ever hits (SIM-MOMENTS). Each of these brings
-about a state in which one safety mechanism alone stands between the cluster and disaster, and then
-the fault. All of it can happen: timers that ring together, disks that hang, links that fail.
+Some errors show only if a node dies between a vote and the next vote request, or between an entry
+and the disk. Random times practically never hit that (SIM-MOMENTS). Each of these programs brings
+about a state in which a single safety mechanism prevents a failure, and then the fault. All of it
+can really happen: timers that ring together, disks that hang, links that fail.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 
-# ---- what is passing
+# ---- what passes a point
 
 
 def opens_a_term(writes: Any) -> bool:
-    """A leader's own first entry is among what was written."""
+    """Whether a leader's own first entry is among the writes."""
     return any(entry.kind is EntryKind.EMPTY for write in writes for entry in write.entries)
 
 
 def holds_records(writes: Any) -> bool:
-    """Records are."""
+    """Whether records are among the writes."""
     return any(entry.kind is EntryKind.BATCH for write in writes for entry in write.entries)
 
 
 def acknowledges(message: Any) -> bool:
-    """A follower says that it has something."""
+    """Whether a follower confirms that it has entries."""
     return isinstance(message, AppendReply) and message.success
 
 
@@ -42,7 +42,7 @@ def _opens(group: GroupId) -> Callable[[Any], bool]:
 
 
 def _appends(group: GroupId) -> Callable[[Any], bool]:
-    """A leader sends entries."""
+    """Fits entries that a leader sends."""
     return lambda message: (
         isinstance(message, AppendEntries) and bool(message.entries) and message.group == group
     )
@@ -55,7 +55,7 @@ def _asks_first(group: GroupId) -> Callable[[Any], bool]:
 
 
 def _votes(group: GroupId) -> Callable[[Any], bool]:
-    """For itself, or for another."""
+    """Fits a vote: a node's own, or one for another node."""
     return lambda message: (
         (isinstance(message, RequestVote) or (isinstance(message, VoteReply) and message.granted))
         and not message.pre
@@ -67,7 +67,7 @@ def _votes(group: GroupId) -> Callable[[Any], bool]:
 
 
 def _nothing(_: FaultContext) -> None:
-    """It comes about by itself."""
+    """Nothing leads to the point: it is reached by chance."""
 
 
 def die_at(
@@ -77,7 +77,7 @@ def die_at(
     *,
     before: Callable[[FaultContext], None] = _nothing,
 ) -> Callable[[FaultContext], None]:
-    """Power goes when somebody gets there. `before`: what has somebody get there at all."""
+    """A program: the node that reaches `point` loses its power. `before` leads to that point."""
 
     def run(hand: FaultContext) -> None:
         before(hand)
@@ -94,14 +94,14 @@ def die_at(
 
 
 def crash_leader(hand: FaultContext) -> None:
-    """The leader dies, and is back after some time with the log that it had."""
+    """The leader dies, and comes back after some time with its log."""
     node = hand.leader()
     hand.world.crash(node)
     hand.revive(node, hand.span())
 
 
 def crash_loop(hand: FaultContext) -> None:
-    """Whoever leads next dies at its first append, some times over."""
+    """The next leader dies at its first append, several times."""
     points, times = hand.world.points, 1 + hand.stream.below(4)
     traps: list[Trap] = []
 
@@ -143,8 +143,8 @@ def win_and_go(hand: FaultContext) -> None:
 
 
 def rivals(hand: FaultContext) -> None:
-    """The leader dies, two stand for election at once, and who has just voted, for itself or for
-    another, loses its power and is back while the election goes on."""
+    """The leader dies, and two nodes stand for election at once. The node that has just voted, for
+    itself or for another, loses its power, and is back while the election goes on."""
     world, stream = hand.world, hand.stream
     found = _led(hand)
     if found is None:
@@ -172,9 +172,10 @@ def rivals(hand: FaultContext) -> None:
 
 
 def figure_8(hand: FaultContext) -> None:
-    """Figure 8 of the Raft paper. A leader is alone with what it is sent; another one wins, and is
-    alone with its first entry; the first one wins again, has its old entries on a majority before
-    its own first one is on its disk, and loses its power; the second one comes back."""
+    """Figure 8 of the Raft paper. A leader is alone with the entries that it gets. Another one
+    wins, and is alone with its first entry. The first one wins again, and replicates its old
+    entries to a majority before its own first entry is on its disk. Then it loses its power, and
+    the second one comes back."""
     found = _led(hand)
     if found is None:
         return
@@ -186,7 +187,7 @@ def figure_8(hand: FaultContext) -> None:
     def second_wins(life: Life) -> None:
         second = life.node_id
         if second == leader:
-            return  # what else is going on has let it win again
+            return  # other faults have let it win again
         world.fault("isolated when it had won", second)
         hand.cut([name for name in links if second in name], 8 * election)
         rest = [each for each in replica.voters if each not in {leader, second}]
@@ -219,8 +220,8 @@ def figure_8(hand: FaultContext) -> None:
 
 
 def late_sync(hand: FaultContext) -> None:
-    """A leader's disk hangs with entries that a new leader replaces; the sync of what is gone ends
-    when that of what took its place has only begun, and nobody else is there to count on."""
+    """A leader's disk hangs with entries that a new leader replaces. The sync of the replaced
+    entries ends when the sync of the new ones has only begun, and no other replica holds them."""
     found = _led(hand)
     if found is None:
         return
@@ -232,7 +233,7 @@ def late_sync(hand: FaultContext) -> None:
     def second_wins(life: Life) -> None:
         second, voters = life.node_id, replica.voters
         if second == leader:
-            return  # what else is going on has let it win again
+            return  # other faults have let it win again
         rest = [each for each in voters if each not in {leader, second}]
         away = rest[len(voters) // 2 - 1 :]
         world.fault(f"left alone with {leader}: {away} are cut off", second)
@@ -252,9 +253,9 @@ def late_sync(hand: FaultContext) -> None:
 
 
 def two_leaders(hand: FaultContext) -> None:
-    """A leader is stopped with its last entries on their way, and goes on when another one leads.
-    It finds the acknowledgements of then, takes them for fresh, and leads clients on for as long as
-    check-quorum lets it: what its successor has stored it does not know (sim-S13)."""
+    """A leader is frozen with its last entries on their way, and goes on when another one leads. It
+    finds the old acknowledgements and takes them for new ones. So it keeps its clients until
+    check-quorum ends its leadership, and does not know what its successor has stored (sim-S13)."""
     found = _led(hand)
     if found is None:
         return
@@ -267,10 +268,10 @@ def two_leaders(hand: FaultContext) -> None:
         thaw = hand.freeze(leader)
 
         def second_wins(_: Life) -> None:
-            # Time for clients to find it, and to come as far as the old one is not.
+            # Time for clients to find it, and to write past what the old leader knows.
             hand.later(election // 2 * hand.stream.pick((1, 2, 4)), thaw)
 
-        # By then the acknowledgements are there, and nobody has asked for votes.
+        # By then the acknowledgements have arrived, and no node has asked for votes.
         hand.later(election // 2, hand.cut, links, 8 * election)
         hand.later(6 * election, thaw)
         trap = world.points.set(Trap("append", second_wins, fits=_opens(replica.group)))
@@ -292,7 +293,8 @@ def late_leader(hand: FaultContext) -> None:
 
 
 def torn_write(hand: FaultContext) -> None:
-    """Power goes in the middle of writing records; who has half of one is asked to lead next."""
+    """The power fails while records are written; the node with the torn write then stands for
+    election."""
     world = hand.world
 
     def die(life: Life) -> None:
@@ -310,7 +312,7 @@ def torn_write(hand: FaultContext) -> None:
 
 
 def stuck_disk(hand: FaultContext) -> None:
-    """A leader's disk hangs for long, maybe for good, and so does its link to one follower."""
+    """A leader's disk hangs for long, maybe for ever, and so does its link to one follower."""
     world = hand.world
     node = hand.leader()
     span = 64 * world.config.election_timeout_ms * MS

@@ -1,4 +1,4 @@
-"""What a script has its clients do: who sends what to whom, and what holds it up on its way.
+"""What a script lets its clients do: which client sends what to which node, and what delays it.
 
 One method per command; `script.py` has the language. The clients themselves are in
 `script_clients.py`, those with rules of their own in `models.py`.
@@ -24,13 +24,13 @@ PATIENCE: Micros = 20_000 * MS
 
 
 class Asking:
-    """Part of a `Script`: who sends what to whom."""
+    """Part of a `Script`: which client sends what to which node."""
 
     def __init__(self, stage: Stage):
         self._stage = stage
 
     def do_producers(self, *pairs: str) -> None:
-        """Name producers."""
+        """Name producers, with their ids."""
         for pair in pairs:
             name, pid = pair.split("=")
             self._stage.enter(
@@ -44,7 +44,7 @@ class Asking:
             )
 
     def do_init(self, name: str, _at: str, node: str) -> None:
-        """Have a node give a new producer its id."""
+        """Let a node give a new producer its id."""
         sender = Sender(
             self._stage.world, self._stage.names, name, len(self._stage.script_clients) + 1, -1
         )
@@ -72,7 +72,7 @@ class Asking:
         return sender
 
     def do_misread(self, name: str, code: str) -> None:
-        """Have the next answer say something else."""
+        """Let the next answer say something else."""
         self._sender(name).misreads = ErrorCode[code]
 
     def _reader(self, name: str) -> Reader:
@@ -92,7 +92,7 @@ class Asking:
         self._stage.run(["until", "answered"])
 
     def do_ask(self, number: str, node: str, what: str, *options: str) -> None:
-        """Ask a question; the answer is told when it comes."""
+        """Ask a question; the answer is reported when it comes."""
         given = dict(zip(options[::2], map(int, options[1::2]), strict=True))
         question = Question(
             what,
@@ -115,7 +115,7 @@ class Asking:
         self._stage.run(["until", "answered"])
 
     def do_odd(self, node: str, _acks: str, acks: str, *batches: str) -> None:
-        """Send a produce request with something wrong about each of its partitions."""
+        """Send a produce request with flaws in each of its partitions."""
         told = []
         for each in batches:
             partition, _, flaws = each.partition("=")
@@ -128,7 +128,7 @@ class Asking:
             self._stage.say(f"{node} answers for partition {part.partition}: {part.error.name}")
 
     def do_topic(self, node: str, what: str, topic: str) -> None:
-        """Have a topic made or deleted, and wait for the answer."""
+        """Create or delete a topic, and wait for the answer."""
         world = self._stage.world
         heard: list[str] = []
         TopicRequest(world, int(node), what, int(topic), heard.append)
@@ -136,7 +136,7 @@ class Asking:
         self._stage.say(f"{node} answers about topic {topic}: {heard[0]}")
 
     def do_hold(self, name: str, node: str) -> None:
-        """Keep everything back between the two."""
+        """Keep everything back between a client and a node."""
         self._stage.world.clients.path(
             self._stage.script_clients[name].number, int(node)
         ).cut = True

@@ -1,8 +1,8 @@
-"""What a script may do to nodes, their disks and clocks, and at points in the middle of a turn.
+"""What a script can do to nodes, their disks and clocks, and at points in the middle of a turn.
 
-One method per command; `script.py` has the language and everything else. A command behind `at`
-runs inside the node's turn: what ends the node there ends the turn, and nothing behind it happens.
-Messages are told from each other by their class, and only those of the topic count.
+One method per command; `script.py` has the language and everything else. A command after `at` runs
+inside the node's turn. If it ends the node, it ends the turn, and nothing after it happens.
+Messages are identified by their class, and only those of the topic count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS = {"records": EntryKind.BATCH, "term": EntryKind.EMPTY, "command": EntryK
 
 
 def span_of(text: str) -> Micros:
-    """`200us`, `500ms`, `2s` or `-1h`."""
+    """The span of a text such as `200us`, `500ms`, `2s` or `-1h`. Raises `ValueError`."""
     number = int(text.rstrip("mush"))
     for unit, span in _UNITS:
         if text.endswith(unit):
@@ -48,17 +48,17 @@ class Faults:
             self._stage.world.crash(int(node))
 
     def do_power(self, *nodes: str) -> None:
-        """Take the power away."""
+        """Cut the power."""
         for node in nodes:
             self._stage.world.crash(int(node), power=True)
 
     def do_tear(self, *nodes: str) -> None:
-        """Take the power away in the middle of what is being written."""
+        """Cut the power in the middle of a write."""
         for node in nodes:
             self._stage.world.crash(int(node), power=True, torn=True)
 
     def do_start(self, *nodes: str) -> None:
-        """New lives."""
+        """Start new lives."""
         for node in nodes:
             if not self._stage.world.start(int(node)):
                 self._stage.say(f"{node}: refuses to start")
@@ -74,7 +74,7 @@ class Faults:
             self._stage.world.thaw(int(node))
 
     def do_stall(self, node: str, span: str) -> None:
-        """No sync of its disk ends within that span."""
+        """No sync of its disk ends within `span`."""
         self._stage.world.disks[int(node)].stall(span_of(span))
 
     def do_disk_error(self, node: str) -> None:
@@ -82,7 +82,7 @@ class Faults:
         self._stage.world.disks[int(node)].fail("input/output error")
 
     def do_disk_lies(self, node: str) -> None:
-        """Its syncs keep nothing from here on."""
+        """Its syncs keep nothing from now on."""
         self._stage.world.lie(int(node))
 
     def do_copy_disk(self, node: str) -> None:
@@ -90,19 +90,20 @@ class Faults:
         self._stage.world.disks[int(node)].keep_copy()
 
     def do_restore_disk(self, node: str) -> None:
-        """A dead node's disk is what the backup was."""
+        """A dead node's disk is what the backup is."""
         self._stage.world.bring_back(int(node))
 
     def do_wipe_disk(self, node: str) -> None:
-        """Nothing is left on a dead node's disk."""
+        """Erase a dead node's disk."""
         self._stage.world.wipe(int(node))
 
     def do_id_again(self) -> None:
-        """The next producer id is one that was given out before."""
+        """Give out a producer id again that was given out before."""
         self._stage.world.ids_again += 1
 
     def do_clock(self, node: str, how: str, span: str) -> None:
-        """Its monotonic clock `jumps` ahead or `drifts` (per million), its `wall` clock is off."""
+        """Its monotonic clock `jumps` ahead or `drifts` (per million), or its `wall` clock is
+        off."""
         world, number = self._stage.world, int(node)
         if how == "jumps":
             world.jump(number, span_of(span))
@@ -115,7 +116,7 @@ class Faults:
     # ---- points
 
     def do_at(self, point: str, node: str, *words: str) -> None:
-        """Have a command run there."""
+        """Run a command at a point."""
         kind = ""
         if not node.endswith(":"):
             kind, *rest = words
@@ -159,7 +160,7 @@ class Faults:
     # ---- leadership
 
     def do_transfer(self, node: str, _to: str, successor: str) -> None:
-        """Hand over."""
+        """Transfer the leadership."""
         life = self._stage.world.lives[int(node)]
         group = self._stage.world.replicas(0)[int(node)].group
 
@@ -170,17 +171,17 @@ class Faults:
         life.enter(transfer)
 
     def do_campaign(self, node: str) -> None:
-        """Its patience ends now."""
+        """Its election timeout ends now."""
         life = self._stage.world.lives[int(node)]
         life.enter(stand_for_election, life.node, self._stage.world.replicas(0)[int(node)].group)
 
 
 def _is_vote(detail: object) -> bool:
-    """A vote that is given, as a message or as what is written of it."""
+    """Whether it is a granted vote, as a message or as a write."""
     if isinstance(detail, Write):
         return detail.hard_state is not None and detail.hard_state.vote != NO_NODE
     return isinstance(detail, VoteReply) and detail.granted and not detail.pre
 
 
 COMMANDS = words_of(Wires, Faults)
-"""What a script may say of them, by the first word."""
+"""The first words of these commands."""

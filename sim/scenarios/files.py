@@ -1,7 +1,7 @@
-"""The files of the scenarios, and what each says of itself.
+"""The files of the scenarios, and the description in each.
 
-A file opens with a comment `sim-S07 (source): sentence` and says what is legal and illegal; which
-mutants it catches is in its `mutant` lines.
+A file opens with a comment `sim-S07 (source): sentence` that also says what is legal and illegal.
+Its `mutant` lines say which mutants it catches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OPENING = re.compile(r"(sim-S\d\d) \((.+?)\): (.+?\.) Legal: (.+) Illegal: (.+)
 
 
 class Opening(NamedTuple):
-    """What a scenario says of itself."""
+    """The description of a scenario."""
 
     id: str
     source: str
@@ -33,7 +33,7 @@ def files() -> Sequence[Path]:
 
 
 def opening_of(text: str) -> Opening:
-    """What a scenario says of itself. Raises `ValueError` when it does not."""
+    """The description in a scenario. Raises `ValueError` if there is none."""
     lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
     said = " ".join(line.removeprefix("#").strip() for line in lines)
     found = _OPENING.fullmatch(said)

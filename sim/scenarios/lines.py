@@ -1,4 +1,4 @@
-"""The commands of a scenario, line by line: a mistake in one is told by its line."""
+"""The commands of a scenario, line by line; messages about mistakes name the line."""
 
 from __future__ import annotations
 
@@ -6,35 +6,36 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 _MISTAKES = (LookupError, ValueError, TypeError, AttributeError, AssertionError)
-"""What commands raise whose words have no meaning: they are written for people who know them."""
+"""What commands raise for words without a meaning: commands are written for people who know
+them."""
 
 
 class ScenarioError(Exception):
-    """A scenario is none; the text is one line that says where and why."""
+    """The file is no valid scenario; the text is one line that says where and why."""
 
 
 class Line(NamedTuple):
-    """A command, and where it stands."""
+    """A command, and its line."""
 
     number: int
-    """From 1."""
+    """The line's number, from 1."""
     text: str
 
     @property
     def words(self) -> list[str]:
-        """What it says."""
+        """The words of the command."""
         return self.text.split()
 
 
 def commands_in(text: str) -> Iterator[Line]:
-    """Every command of a scenario."""
+    """All commands of a scenario."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(">") and line[1:].split():
             yield Line(number, line[1:].strip())
 
 
 def acts_of(text: str) -> Sequence[list[Line]]:
-    """The commands of each act; what is played again without a mechanism is not among them. Raises
+    """The commands of each act, without those that replay it with a mutant. Raises
     `ScenarioError`."""
     acts: list[list[Line]] = []
     for line in commands_in(text):
@@ -50,12 +51,12 @@ def acts_of(text: str) -> Sequence[list[Line]]:
 
 
 def run_line(run: Callable[[], None], line: Line) -> None:
-    """Run one command. Raises `ScenarioError`, and `BrokerBug`."""
+    """Run one command. Raises `ScenarioError` and `BrokerBug`."""
     try:
         run()
     except _MISTAKES as error:
         told = str(error) or type(error).__name__
-        if isinstance(error, TypeError):  # Python's words are about a function of ours
+        if isinstance(error, TypeError):  # its text names a function of ours
             told = "too few words, or too many"
         raise ScenarioError(
             f"line {line.number}: > {line.text}: {told}; sim/scenarios/script.py lists the commands"

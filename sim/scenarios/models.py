@@ -1,8 +1,8 @@
-"""Real clients in a scenario: the simulator's models, who follow their own rules.
+"""Real clients in a scenario: the simulator's models, which follow their own rules.
 
-Where a `Sender` sends what the script says, one of these is only *handed* records, and does with
-answers what its library does: sends again, in what order, in which epoch. A consumer reads from the
-beginning for as long as the scenario lasts.
+A `Sender` sends what the script says. One of these is only *handed* records, and reacts to answers
+as its library does: whether it sends again, in what order, in which epoch. A consumer reads from
+the beginning as long as the scenario lasts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOLD = ("send", "ok", "fail", "info", "error", "poll")
 
 
 class Modelled(Person):
-    """One of them, under its name."""
+    """One of these clients, by its name."""
 
     def __init__(self, world: World, names: Names, name: str, number: int, model: str):
         super().__init__(world, names, name, number)
@@ -49,17 +49,17 @@ class Modelled(Person):
         )
 
     def hand(self, records: list[str], partition: int) -> None:
-        """Hand it records."""
+        """Hand records to it."""
         assert isinstance(self.client, Producer), f"{self.name} is no producer"
         for each in records:
             self._handed.setdefault(partition, []).append(each)
             self.client.hand(self.names.number(each), partition)
 
     def heard(self, node: int, what: Any, answer: Any) -> None:
-        """Its client hears for itself."""
+        """Its client handles answers itself."""
         raise AssertionError(f"{self.name} asks nothing by itself")
 
-    # ---- telling
+    # ---- what it reports
 
     def _told(self, row: Any) -> None:
         if row.client == self.number and row.partition is not None:
@@ -101,13 +101,13 @@ _SAID: dict[str, Callable[[Modelled, Any], str]] = {
 
 
 class Models:
-    """Part of a `Script`: the commands about them."""
+    """Part of a `Script`: the commands about these clients."""
 
     def __init__(self, stage: Stage):
         self._stage = stage
 
     def do_clients(self, *pairs: str) -> None:
-        """Name clients and whom they are models of."""
+        """Name clients and their models."""
         for pair in pairs:
             name, model = pair.split("=")
             self._stage.enter(
@@ -121,7 +121,7 @@ class Models:
             )
 
     def do_hand(self, name: str, records: str, _partition: str = "", partition: str = "0") -> None:
-        """Hand records to one of them."""
+        """Hand records to one of these clients."""
         client = self._stage.script_clients[name]
         assert isinstance(client, Modelled), f"{name} sends only what it is told to"
         client.hand(records.split(","), int(partition))

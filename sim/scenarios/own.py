@@ -1,7 +1,7 @@
-"""Scenarios that anybody wrote, from a file.
+"""Scenarios from any file.
 
 Those that come with Ottla open with an id and say what is legal (`files.py`). Others need no such
-opening: their name is the file's, and what they say of themselves is their first comment.
+opening: their name is the file's name, and their description is their first comment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SUFFIX = ".txt"
 
 
 def said_of(path: Path, text: str) -> Opening:
-    """What a scenario says of itself, or what is known of one that does not say it."""
+    """The description of a scenario, or what is known without one."""
     try:
         return opening_of(text)
     except ValueError:
@@ -30,8 +30,8 @@ def said_of(path: Path, text: str) -> Opening:
 
 
 def play(text: str) -> tuple[str, Sequence[str]]:
-    """The scenario with what happens below each of its commands, and what was found that none of
-    its lines expects. Raises `ScenarioError`."""
+    """The scenario with what happens after each of its commands, and the findings that none of its
+    lines expects. Raises `ScenarioError`."""
     acts_of(text)
     script = Script()
     try:

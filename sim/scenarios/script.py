@@ -1,14 +1,14 @@
-"""Scenarios as text: commands to a simulated world, with what follows from them.
+"""Scenarios as text: commands to a simulated world, with their results.
 
 A transcript is a file of comments (`#`), commands (`>`) and, below each, what happened until the
 next one. `play` runs the commands and writes the file anew; a test compares the two. All choices
-are the plain ones, but that node N waits (N - 1) / 10 election timeouts longer before it stands for
-election, and a crash takes all that it may of what is not synced; nothing is random.
+are the plain ones, with two exceptions: node N waits (N - 1) / 10 election timeouts longer before
+it stands for election, and a crash takes all that is not synced. Nothing is random.
 
 | command | meaning |
 |---|---|
 | `nodes N [SETTING=VALUE ...]` | a world of N nodes, booted; settings are those of `RunConfig` |
-| `producers P=ID ...` · `init P at N` | clients with these producer ids; with one of N's |
+| `producers P=ID ...` · `init P at N` | clients with these producer ids; with an id from N |
 | `send P A,B to N seq S [epoch E] [acks K] [partition X] [timeout MS]` | records as one batch |
 | `clients P=MODEL ...` | clients with rules of their own: `java`, `librdkafka`, `consumer` |
 | `hand P A,B [partition X]` | records for one of them |
@@ -19,33 +19,33 @@ election, and a crash takes all that it may of what is not synced; nothing is ra
 | `topic N create K` · `topic N delete K` | a topic beside the plain one |
 | `each 1..8: COMMAND` | the command for each number, which stands for every `*` in it |
 | `misread P CODE` | the next answer to a batch of P's says so, whatever the node wrote |
-| `hold P N` · `let P N` | what is between client and node waits, goes on |
+| `hold P N` · `let P N` | messages between client and node wait; go on |
 | `reset P N` · `hang-up P N` | their connection breaks, or the client closes it |
 | `run SPAN` | let time pass (`500ms`, `2s`) |
-| `until leader N` · `until committed OFFSET` · `until answered [P ...]` | until that is so |
+| `until leader N` · `until committed OFFSET` · `until answered [P ...]` | until that is true |
 | `until N holds A` · `until N follows M` · `until N leads` · `until N up` · `until N down` | |
 | `crash N ...` · `power N ...` · `start N ...` · `freeze N ...` · `thaw N ...` | lives |
-| `tear N ...` | power goes in the middle of the newest write: a part of it is there |
+| `tear N ...` | the power fails in the middle of the newest write: a part of it is there |
 | `cut LINK ...` · `isolate N ...` · `mend [LINK ...]` | links: `1>2`, or `1-2` for both ways |
 | `clog LINK ...` · `release LINK ...` | keep what is sent there; let it go on |
 | `drop KIND [LINK] [COUNT]` | the next messages of that kind are lost |
-| `keep KIND [LINK] [COUNT]` · `deliver` | or wait for `deliver` |
+| `keep KIND [LINK] [COUNT]` · `deliver` | or they wait for `deliver` |
 | `stall N SPAN` · `disk-error N` | no sync of its disk ends within that; the next one fails |
-| `clock N jumps SPAN` · `clock N drifts PPM` | its monotonic clock is further on, goes faster |
+| `clock N jumps SPAN` · `clock N drifts PPM` | its monotonic clock jumps ahead; goes faster |
 | `clock N wall SPAN` | its wall clock is off by that |
-| `wipe-disk N` | nothing is left on a dead node's disk |
+| `wipe-disk N` | a dead node's disk is erased |
 | `disk-lies N` · `id-again` | a fault that Raft cannot survive: syncs keep nothing; an id is given
 twice |
 | `copy-disk N` · `restore-disk N` | and a backup, and a dead node back on it |
-| `at POINT N [KIND]: COMMAND` | when the node gets there (`life.py` lists points; a message, |
+| `at POINT N [KIND]: COMMAND` | when the node reaches it (`life.py` lists points; a message, |
 | | or `records`, `term`, `snapshot`, `vote`, says with what), in the middle of its turn |
 | `transfer N to M` · `campaign N` | leadership |
 | `show` · `tables` | logs; producer tables |
-| `watch KIND ...` · `unwatch KIND ...` | tell more rows of the history (`telling.py`), or fewer |
+| `watch KIND ...` · `unwatch KIND ...` | show more rows of the history (`telling.py`), or fewer |
 | `if A CODE: COMMAND` | only if that was the last answer about A; *refused*: any but success |
 | `heal [N ...]` | nothing goes wrong any more at these nodes (all), and between them |
-| `judge [-> INVARIANT ...]` | heal, let what is healed come to rest, give the whole history |
-| | to the judge: just these do not hold, by a client's own doing, or it is `weakened` |
+| `judge [-> INVARIANT ...]` | heal, let what is healed settle, give the whole history |
+| | to the judge: just these do not hold, because of clients, or it is `weakened` |
 | `mutant ID -> INVARIANT ...` | play all since `nodes` again without one safety mechanism: |
 | | after the boot each of these does not hold, and others may not either |
 """
@@ -88,7 +88,7 @@ _MANY = 1000
 
 
 def choices_of(config: RunConfig) -> Choices:
-    """The plain choices, with elections one after the other and crashes that lose."""
+    """The plain choices, with elections one after the other and crashes that lose all they can."""
     step = config.election_timeout_ms * MS // 10
     taken = {}
     for node in range(1, MAX_NODES + 1):
@@ -107,11 +107,11 @@ class Script:
         others = (Asking(self._stage), Faults(self._stage), Models(self._stage))
         self._commands = commands_of((self, self._wires, *others))
         self.found: list[Anomaly] = []
-        """Of the last `judge`, or what ended the run before it."""
+        """Anomalies of the last `judge`, or what ended the run before it."""
         self.excused: list[str] = []
-        """What a fault that no Raft stands explains of it, and what came of lesser promises."""
+        """What of it is explained by a fault that no Raft survives, or by lesser promises."""
         self.unexpected: list[str] = []
-        """Invariants that do not hold, and mutants that are not caught by what their line names."""
+        """Invariants that do not hold, and mutants that their line's invariants do not catch."""
         self.acts = 0
         self.acts_judged = 0
         self._act: list[str] = []
@@ -125,16 +125,16 @@ class Script:
 
     @property
     def world(self) -> World:
-        """Of the act that is played."""
+        """The world of the present act."""
         return self._stage.world
 
     @property
     def script_clients(self) -> Mapping[str, Person]:
-        """Who takes part in it, by name."""
+        """The clients of the act, by name."""
         return self._stage.script_clients
 
     def play(self, text: str) -> str:
-        """Run every command of a transcript; the transcript with what it says now. Raises
+        """Run every command of a transcript; returns it with its present results. Raises
         `ScenarioError`."""
         at = {line.number: line for line in commands_in(text)}
         for number, line in enumerate(text.splitlines(), 1):
@@ -146,7 +146,7 @@ class Script:
 
     @property
     def transcript(self) -> str:
-        """What was played, and what happened."""
+        """The commands so far, and their results."""
         return "\n".join(self.out) + "\n"
 
     def command(self, line: str) -> None:
@@ -159,8 +159,8 @@ class Script:
         self.run(words)
 
     def run(self, words: list[str]) -> None:
-        """Run one command; what a node tells its log of meanwhile is found with the rest. Raises
-        `ValueError` for one that there is not."""
+        """Run one command; errors that a node logs meanwhile are findings, too. Raises `ValueError`
+        for an unknown one."""
         command = self._commands.get(words[0])
         if command is None:
             raise ValueError(f"no such command: {words[0]}")
@@ -168,7 +168,7 @@ class Script:
             command(*words[1:])
 
     def ended_by(self, bug: BrokerBug) -> None:
-        """The run broke: what is found is what was seen by then, and this."""
+        """The run broke: the findings are what was seen by then, and this."""
         swallowed = self._swallowed.before(bug)
         here = anomaly_here(self.world.history, "sim-I00", str(bug))
         self.excused, found = self._excused([*self.online.first.values(), here])
@@ -186,7 +186,7 @@ class Script:
     # ---- the world
 
     def do_nodes(self, count: str, *settings: str) -> None:
-        """Begin."""
+        """Begin an act."""
         self.acts += 1
         self.core: tuple[NodeId, ...] = ()
         told = dict(pair.split("=") for pair in settings)
@@ -204,12 +204,12 @@ class Script:
         self.world.boot()
         self._booted = len(self.world.history.rows)
         if self.mutant:
-            # What is missed in the boot, in the controller's group too, shows in every scenario and
-            # says nothing of this one.
+            # Violations during the boot, also in the controller's group, show in every scenario and
+            # say nothing about this one.
             self.online.first.clear()
 
     def make_world(self, config: RunConfig) -> World:
-        """A world that is still to boot: who wants to watch it begins here."""
+        """A new world that is not booted yet; subclasses may watch it from here on."""
         return World(config, choices_of(config))
 
     def _told(self, row: Any) -> None:
@@ -219,11 +219,11 @@ class Script:
                 self._stage.say(said)
 
     def do_watch(self, *kinds: str) -> None:
-        """Tell these rows as well."""
+        """Show these kinds of rows as well."""
         self._watched.update(kinds)
 
     def do_unwatch(self, *kinds: str) -> None:
-        """Tell these rows no longer."""
+        """Show these kinds of rows no longer."""
         self._watched.difference_update(kinds)
 
     def do_run(self, span: str) -> None:
@@ -279,17 +279,17 @@ class Script:
     # ---- looking
 
     def do_show(self) -> None:
-        """Logs."""
+        """Show the logs."""
         for line in logs(self.world, self._stage.names):
             self._stage.say(line)
 
     def do_tables(self) -> None:
-        """Producer tables."""
+        """Show the producer tables."""
         for line in tables(self.world):
             self._stage.say(line)
 
     def do_heal(self, *nodes: str) -> None:
-        """Mend these nodes and what is between them; clients reach everybody."""
+        """Mend these nodes and the links between them; clients reach all nodes."""
         world = self.world
         self.core = tuple(map(int, nodes)) or world.able
         for node in self.core:
@@ -297,7 +297,7 @@ class Script:
         world.heal(self.core)
 
     def do_if(self, record: str, code: str, *words: str) -> None:
-        """Run a command if that was heard of a record last."""
+        """Run a command if the last outcome of a record was `code`."""
         senders = [each for each in self.script_clients.values() if isinstance(each, Sender)]
         heard = {each.heard_of(record) for each in senders} - {""}
         wanted = code.rstrip(":")
@@ -305,7 +305,7 @@ class Script:
             self.run(list(words))
 
     def do_judge(self, _arrow: str = "", *wanted: str) -> None:
-        """Let it come to rest, and judge."""
+        """Let the world settle, and judge."""
         world = self.world
         if not self.core:
             self.do_heal()
@@ -338,14 +338,14 @@ class Script:
         self.unexpected.extend(f"{each} holds" for each in wanted if each not in seen)
 
     def _of_the_act(self, judged: Verdict, index: Index) -> Sequence[Anomaly]:
-        """What does not hold; without a mechanism what is first seen after the boot."""
+        """What does not hold; for a mutant only what is first seen after the boot."""
         if not self.mutant:
             return judged.anomalies
         later = (each for each in judged_at_the_end(index) if each.eid >= self._booted)
         return sorted([*self.online.first.values(), *later], key=lambda anomaly: anomaly.eid)
 
     def _excused(self, found: Iterable[Anomaly]) -> tuple[list[str], list[Anomaly]]:
-        """What a fault that no Raft stands explains, in words, and what none does."""
+        """What a fault that no Raft survives explains, in words, and the rest."""
         rows = self.world.history.rows
         if any(row.kind == "beyond" for row in rows):
             return weighed(rows, list(found))

@@ -1,9 +1,9 @@
 """The clients of a scenario: they send what the script says, and nothing by themselves.
 
-A `Sender` has a producer id, an epoch and no rules of its own: sequences, copies and the node asked
-are the script's. It tells the history what a real producer would, so that a scenario is judged like
-any other run: each record is handed over once, and has one end. A record is known by its name; what
-it holds is its number, the same however often and by whomever it is sent.
+A `Sender` has a producer id, an epoch and no rules of its own: the script chooses sequences, copies
+and the node. It adds the rows that a real producer would, so that a scenario is judged like any
+other run: each record is handed over once, and has one outcome. A record has a name. It holds a
+number, which is the same whichever client sends it, and however often.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Names:
         return number
 
     def name(self, number: int) -> str:
-        """The record of that number; one that nobody sent is damaged."""
+        """The record of that number; an unknown number is "damaged"."""
         return self._names.get(number, "damaged")
 
     def sent(self, pid: int, epoch: int, seq: int, names: Sequence[str]) -> None:
@@ -97,15 +97,15 @@ class _Known:
     attempts: int = 0
     ended: bool = False
     heard: str = ""
-    """What came of it last."""
+    """Its last outcome."""
     suspect: bool = False
-    """Something of it that was sent may be stored."""
+    """Whether some attempt may be stored."""
     open: int = 0
-    """How often it was sent and nothing came of it yet."""
+    """How many attempts have no outcome yet."""
 
 
 class Person:
-    """A client with a name: its connections, what it asked, what it heard."""
+    """A client with a name: its connections, its open requests, its answers."""
 
     def __init__(self, world: World, names: Names, name: str, number: int):
         self.world = world
@@ -123,7 +123,7 @@ class Person:
         return any(self._open.values())
 
     def row(self, kind: str, **columns: Any) -> None:
-        """Note in the history what happened to it."""
+        """Add a row about it to the history."""
         self.world.history.add(kind, client=self.number, **columns)
 
     def connect(self, node: NodeId) -> Connection:
@@ -141,14 +141,14 @@ class Person:
         return connection
 
     def ask(self, node: NodeId, request: Any, what: Any) -> None:
-        """Send a request; `what` comes back with its answer."""
+        """Send a request; `what` is passed to `heard` with its answer."""
         connection = self.connect(node)
         self._numbers += 1
         self._open[node].append((self._numbers, what))
         connection.send(Frame(self._numbers, request))
 
     def hang_up(self, node: NodeId) -> None:
-        """Close a connection; what is not answered on it never will be."""
+        """Close a connection; its open requests will never be answered."""
         self.connections[node].close()
         self._closed(node, "hung up")
 
@@ -165,7 +165,7 @@ class Person:
             self.heard(node, what, None)
 
     def heard(self, node: NodeId, what: Any, answer: Any) -> None:
-        """An answer has come, or (None) never will."""
+        """An answer has come; None: there will be none."""
         raise NotImplementedError
 
 
@@ -176,7 +176,7 @@ class Sender(Person):
         super().__init__(world, names, name, number)
         self.pid = pid
         self.misreads: ErrorCode | None = None
-        """The next answer to a batch says this, whatever the node wrote."""
+        """What the next answer to a batch says, whatever the node wrote."""
         self._known: dict[str, _Known] = {}
 
     def introduce(self, node: NodeId) -> None:
@@ -207,7 +207,7 @@ class Sender(Person):
         self.ask(batch.node, request, batch)
 
     def heard(self, node: NodeId, what: Any, answer: Any) -> None:
-        """What came of a batch, or which producer id it has now."""
+        """The outcome of a batch, or the new producer id."""
         if what is None:
             self._introduced(node, answer)
             return
@@ -237,12 +237,12 @@ class Sender(Person):
         self.say(f"{self.name} hears from {node}: producer id {self.pid}")
 
     def heard_of(self, name: str) -> str:
-        """The last that it heard of a record, as the name of an outcome; empty: nothing."""
+        """The last outcome of a record, by name; empty: none."""
         known = self._known.get(name)
         return "" if known is None else known.heard
 
     def end(self) -> list[str]:
-        """It is over: returns the records whose fate it does not know."""
+        """The scenario is over: returns the records whose outcome it does not know."""
         unknown = []
         for name, known in self._known.items():
             if not known.ended:
@@ -308,18 +308,18 @@ class Sender(Person):
 
 
 class Reader(Person):
-    """Reads and deletes, when told to."""
+    """A client that reads and deletes when told to."""
 
     def read(self, node: NodeId, offset: Offset, partition: int = 0) -> None:
-        """Ask a node for what may be seen from an offset on."""
+        """Ask a node for what can be read from an offset on."""
         self.ask(node, fetch(partition, offset, FETCH_BYTES, 0), (partition, offset))
 
     def delete(self, node: NodeId, offset: Offset, timeout: Micros) -> None:
-        """Have a leader move the log start of partition 0."""
+        """Ask a leader to move the log start of partition 0."""
         self.ask(node, delete_records(0, offset, timeout), (0, offset))
 
     def heard(self, node: NodeId, what: Any, answer: Any) -> None:
-        """What may be seen, or where the log begins now."""
+        """The records that can be read, or where the log begins now."""
         if answer is None:
             self.say(f"{self.name} was not answered")
             return

@@ -1,6 +1,7 @@
-"""`Stage`: what the parts of a script share: its world, the people in it, and what is written down.
+"""`Stage`: what the parts of a script share: its world, its clients, and its transcript.
 
-A part has commands: methods called `do_` and their word. One may ask the stage to run another.
+A part has commands: methods whose names are `do_` and the command's word. A command may call
+another through the stage.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ class Stage:
         self.run = run
         self.out: list[str] = []
         self.world: World
-        """Of the act that is played; none before the first."""
+        """The world of the present act; not set before the first."""
         self.names = Names()
         self.script_clients: dict[str, Person] = {}
 
     def begin(self, world: World) -> None:
-        """An act begins, in a world of its own, with nobody in it."""
+        """An act begins, in a new world, without clients."""
         self.world = world
         self.names = Names()
         self.script_clients = {}
 
     def say(self, text: str) -> None:
-        """Write a line of what happened."""
+        """Add a line of what happened to the transcript."""
         self.out.append(f"  {text}")
 
     def enter(self, person: Person) -> None:
-        """Somebody more takes part; what is heard is written down."""
+        """Add a client; what it reports goes to the transcript."""
         person.say = self.say
         self.script_clients[person.name] = person
 

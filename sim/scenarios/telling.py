@@ -1,8 +1,8 @@
-"""What of a history a transcript says, and how: one line per row that is worth one.
+"""Which rows of a history a transcript shows, and how: one line each.
 
-Only rows of the topic's partitions are told. A script may `watch` more kinds than the plain ones.
-Times and hashes are left out: they would change with every microsecond that something costs more,
-and say nothing to a reader.
+Only rows of the topic's partitions are shown. A script may `watch` more kinds than the usual ones.
+Times and hashes are left out: they would change with every microsecond of delay, and mean nothing
+to a reader.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ottla.sim.world.world import World
 PLAIN = ("leader", "stepdown", "append", "truncate", "commit", "crash", "start", "snapshot")
 NAMES = {row.id: row.name for row in INVARIANTS}
 LONG = 20
-"""Of a log with more records than this the first and the last are told."""
+"""Of a log with more records than this only the first and the last are shown."""
 _HASH = re.compile(r"-?\d{12,}")
 _ROW = re.compile(r" \(row \d+\)")
 
 
 def tell(row: Any, names: Names) -> str | None:
-    """A row in words; None for one that says nothing to people."""
+    """A row in words; None: it is not shown."""
     if row.partition is None or row.partition < 0:
         return None
     where = "" if row.partition == 0 else f" of partition {row.partition}"
@@ -87,8 +87,8 @@ KINDS = tuple(_SAID)
 
 
 def logs(world: World, names: Names, partition: int = 0) -> Iterator[str]:
-    """Each node: role, term, high watermark, and its log as `offset record/term`; or that it is
-    down, or has no replica (yet)."""
+    """A line for each node: role, term, high watermark, and its log as `offset record/term`; or
+    that it is down, or has no replica (yet)."""
     replicas = world.replicas(partition)
     for node in world.nodes:
         if node in replicas:
@@ -116,7 +116,8 @@ def _log(world: World, names: Names, node: int, replica: ReplicaView) -> str:
 
 
 def tables(world: World, partition: int = 0) -> Iterator[str]:
-    """Each living node's producer table: windows as `first-last@offset`, `+` before what flies."""
+    """Each living node's producer table: windows as `first-last@offset`, `+` before what is in
+    flight."""
     for node, replica in sorted(world.replicas(partition).items()):
         described = replica.of_partition().describe_producers()
         shown = "; ".join(_producer(pid, known) for pid, known in described.items())
@@ -137,9 +138,8 @@ def verdict(
     weakened: Sequence[str],
     names: Names,
 ) -> Iterator[str]:
-    """The canonical log, what is lost of it and what lies in it twice, what faults that no Raft
-    stands and lesser promises explain, and every invariant that does not hold without such an
-    excuse."""
+    """The canonical log, what of it is lost and what is in it twice; what is explained by faults
+    that no Raft survives, or by lesser promises; and every other invariant that does not hold."""
     for partition, log in sorted(Index(rows).canon.items()):
         where = f" of partition {partition}" if partition else ""
         held = ", ".join(f"{row.off} {names.name(row.value)}/{row.term}" for row in log)
@@ -156,7 +156,7 @@ def verdict(
 
 
 def found(anomaly: Anomaly) -> str:
-    """An anomaly in one line, without the numbers that only machines compare."""
+    """An anomaly in one line, without hashes."""
     text = _HASH.sub("...", anomaly.text.splitlines()[0])
     name = NAMES.get(anomaly.invariant, "an invariant of the broker itself")
     return f"{anomaly.invariant}, {name}: {text}"

@@ -1,7 +1,7 @@
-"""What a script may do to the links between nodes, and to what is under way on them.
+"""What a script can do to the links between nodes, and to messages on their way.
 
-One method per command; `script.py` has the language. Messages are told from each other by their
-class, and only those of the topic count.
+One method per command; `script.py` has the language. Messages are identified by their class, and
+only those of the topic count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Wires:
         self._kept: list[tuple[NodeId, NodeId, Any]] = []
 
     def begin(self) -> None:
-        """An act begins: nothing is kept."""
+        """An act begins: no message is kept."""
         self._kept = []
 
     def _links(self, words: tuple[str, ...]) -> list[LinkName]:
@@ -107,6 +107,6 @@ class Wires:
 
 
 def is_foreign(world: World, message: Any) -> bool:
-    """Whether it is of no partition of the topic."""
+    """Whether a message is of no partition of the topic."""
     groups = {each.group for each in world.replicas(0).values()}
     return getattr(message, "group", None) not in groups

@@ -1,7 +1,7 @@
 """Round trips of single links, as the setting `links` spells them: a slow follower, a far client.
 
-`1-2:20000 c-3:400` says that between nodes 1 and 2 there lie 20 ms, there and back, and between
-node 3 and every client 0.4 ms. What is not named takes what `rtt_us` and `client_rtt_us` say.
+`1-2:20000 c-3:400` sets 20 ms, there and back, between nodes 1 and 2, and 0.4 ms between node 3 and
+every client. Links without an entry take `rtt_us` and `client_rtt_us`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from ottla.raft.types import Micros, NodeId
 CLIENTS: NodeId = 0
 """Stands for all clients in the name of a link: no node has that number."""
 MAX_WAIT_US: Micros = 2 * 10**6
-"""What messages and syncs may take: 2 s. The controller has to be asked, and to have its followers
-store something, within 5 s (`broker/node/producer_ids.py`), or nobody is given a producer id."""
+"""Longest time that messages and syncs may take: 2 s. A producer gets no id unless the controller
+can be asked, and can have its followers store something, within 5 s
+(`broker/node/producer_ids.py`)."""
 RoundTrips: TypeAlias = Mapping[tuple[NodeId, NodeId], Micros]
-"""There and back, at best, by both ends; each link stands there in both directions."""
+"""The least time there and back, by both ends; each link has an entry in both directions."""
 
 _NAMED = re.compile(r"(c|[1-9])-([1-9]):(\d{1,9})")
 
 
 def round_trips(links: str, nodes: int) -> RoundTrips:
-    """What the setting says, for a cluster of so many nodes. Raises `ConfigError`."""
+    """The round trips of the setting, for a cluster of so many nodes. Raises `ConfigError`."""
     found: dict[tuple[NodeId, NodeId], Micros] = {}
     for each in links.split():
         matched = _NAMED.fullmatch(each)
@@ -46,7 +47,7 @@ def round_trips(links: str, nodes: int) -> RoundTrips:
 
 
 def links_within(links: str, nodes: int) -> str:
-    """The setting without the links of nodes beyond so many."""
+    """The setting without the links of nodes above `nodes`."""
     kept = []
     for each in links.split():
         matched = _NAMED.fullmatch(each)
@@ -56,22 +57,22 @@ def links_within(links: str, nodes: int) -> str:
 
 
 def groups_of(nodes: int, partitions: int, replicas: int) -> list[tuple[NodeId, ...]]:
-    """Who has to agree with whom: all nodes about the controller's log, and the replicas of each
-    partition of a new topic."""
+    """Which nodes have to agree with each other: all nodes about the controller's log, and the
+    replicas of each partition of a new topic."""
     everybody = tuple(range(1, nodes + 1))
     placed = PlacementCounts().place(everybody, partitions, replicas) if replicas < nodes else ()
     return [everybody, *dict.fromkeys(tuple(sorted(each)) for each in placed)]
 
 
 def majority_us(group: Collection[NodeId], trips: RoundTrips, rtt_us: Micros) -> Micros:
-    """How far the node that is placed best is from a majority, itself included, there and back, at
-    best; `rtt_us` where no link is named."""
+    """The least round trip in which some node of the group reaches a majority, itself included;
+    `rtt_us` for links without an entry."""
     return near_us(group, majority(len(group)), trips, rtt_us)
 
 
 def near_us(nodes: Collection[NodeId], needed: int, trips: RoundTrips, rtt_us: Micros) -> Micros:
-    """How far the one of these nodes that is placed best is from `needed` of them, itself included,
-    there and back, at best."""
+    """The least round trip in which some of these nodes reaches `needed` of them, itself
+    included."""
     if needed <= 1:
         return 0
     return min(

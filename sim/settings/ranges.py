@@ -1,4 +1,5 @@
-"""What each setting of a run may be, by itself; `ottla.sim.settings.settings` says what it is."""
+"""The range of each setting of a run by itself; `ottla.sim.settings.settings` says what it
+means."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ from ottla.sim.settings.told import MAX_NODES
 MAX_SPAN = 10**12
 """More than any size or span needs."""
 MAX_LOAD_MS = 24 * 3_600_000
-"""A day: what has happened is kept in memory until a run ends."""
+"""A day: all that happened is kept in memory until a run ends."""
 MAX_TURN_US = 500_000
-"""A node that takes longer from turn to turn is a frozen one."""
+"""A node with longer turns is practically frozen."""
 SEQUENCES = 1 << 31
 MILLION = 1_000_000
 FATES = ("loss_ppm", "late_ppm", "twice_ppm")
-"""What may become of a message between nodes, no two at once."""
+"""What may happen to a message between nodes, at most one of them."""
 LEAST_RECORD_BYTES = 8
 AROUND_BYTES = 100
-"""More than what goes around the value of a record that is alone in its batch."""
+"""More bytes than a batch of one record has around the record's value."""
 CLIENT_MODELS = ("java", "librdkafka")
 WORDS = {
     "client_model": (*CLIENT_MODELS, "both"),
@@ -54,7 +55,7 @@ RANGES = {
     "connection_requests": (1, MAX_SPAN),
     "leader_queue_bytes": (1, MAX_SPAN),
     "sync_stall_ms": (1, MAX_SPAN),
-    # At 0 clients without any way to go would ask again and again at one moment, for ever.
+    # At 0, clients that cannot reach any node would ask again and again at the same time, for ever.
     "request_timeout_ms": (1, MAX_SPAN),
     "retry_backoff_ms": (1, MAX_SPAN),
     "metadata_max_age_ms": (1, MAX_SPAN),
@@ -79,7 +80,7 @@ RANGES = {
 
 def check_range(name: str, value: int | str | bool) -> None:
     """Whether a setting is within its range or one of its words. Raises `ConfigError`, which names
-    what is possible."""
+    the possible values."""
     if isinstance(value, str):
         if value not in WORDS.get(name, (value,)):
             raise ConfigError(f"{name} is {value!r}; one of {', '.join(WORDS[name])}")

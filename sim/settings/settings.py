@@ -1,7 +1,7 @@
 """What a run is: one flat, frozen value, read from TOML or drawn by the swarm.
 
-Spans end in `_us` or `_ms`, sizes in `_bytes`, rates per million in `_ppm`. Everything is a whole
-number, a word or a truth, so that a configuration has one spelling and one `name` (a hash), and a
+Spans end in `_us` or `_ms`, sizes in `_bytes`, rates per million in `_ppm`. Every value is a whole
+number, a word or a truth value. So a configuration has one spelling and one `name` (a hash), and a
 run is (seed, configuration, commit).
 """
 
@@ -30,23 +30,23 @@ from ottla.sim.settings.spelling import as_written
 MUTANT_IDS = tuple(each.value for each in Mutant)
 SETTLE_MS = 60_000
 FETCH_WAIT_US: Micros = 500_000
-"""How long a consumer's fetch waits for something new (fetch.max.wait.ms)."""
+"""How long a consumer's fetch waits for new records (fetch.max.wait.ms)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """Settings of one run. Raises `ConfigError` on nonsense, naming the setting."""
+    """Settings of one run. Raises `ConfigError` for impossible values; it names the setting."""
 
     # The cluster
     nodes: int = 3
     """Numbered from 1; each has a replica of the controller's log."""
     replicas: int = 3
-    """Of each partition; never more than there are nodes."""
+    """Replicas of each partition; at most one on each node."""
     partitions: int = 1
-    """Of the one topic that there is."""
+    """Partitions of the one topic."""
     profile: str = "reference-strict"
     """Not the broker's own default: *reference* takes an unknown producer at any sequence, which
-    loses records in a rare race (decision 0012), and a sweep finds it."""
+    loses records in a rare race (decision 0012), and a sweep finds that."""
     min_insync: int = 1
     max_message_bytes: int = 1_048_588
     """Larger batches are refused: the Java client splits them, librdkafka gives them up."""
@@ -60,77 +60,80 @@ class RunConfig:
     flush_interval_ms: int = 100
     sync_stall_ms: int = 2_000
     max_append_bytes: int = 1 << 20
-    """Of entries in one AppendEntries; one entry always fits."""
+    """Bytes of entries in one AppendEntries; one entry always fits."""
     max_append_entries: int = 500
     """Entries in one AppendEntries."""
     max_inflight_bytes: int = 16 << 20
-    """Of entries that a follower was sent and has not acknowledged; one entry always fits."""
+    """Bytes of entries that a follower was sent and has not acknowledged; one entry always fits."""
     snapshot_chunk_bytes: int = 256 << 10
-    """Of a snapshot in one InstallSnapshot."""
+    """Bytes of a snapshot in one InstallSnapshot."""
     catalog_entries: int = 1_000
     """Applied entries of the controller's log between two snapshots of the catalog."""
     connection_requests: int = 64
-    """Requests of one connection under way on a node; 1 is Kafka's way."""
+    """Open requests of one connection on a node; 1 is Kafka's way."""
 
     # What it runs on
     rtt_us: int = 400
-    """Between two nodes, there and back, at best."""
+    """Least round trip between two nodes."""
     links: str = ""
     """Round trips of single links in microseconds, such as "1-2:20000 c-3:400"
     (`sim/settings/link_times.py`)."""
     jitter_us: int = 200
-    """Mean of what comes on top, exponentially, each way."""
+    """Mean of the random time on top, exponential, each way."""
     client_rtt_us: int = 400
-    """Between a client and a node, there and back, at best."""
+    """Least round trip between a client and a node."""
     client_jitter_us: int = 200
-    """Mean of what comes on top, exponentially, each way."""
+    """Mean of the random time on top, exponential, each way."""
     client_bytes_per_ms: int = 0
-    """What one connection carries of a client's requests; 0 for as much as there is."""
+    """How many bytes of a client's requests one connection carries in a millisecond; 0: no
+    limit."""
     sync_us: int = 300
-    """What a sync of a disk takes at least."""
+    """Least time of a sync of a disk."""
     sync_jitter_us: int = 200
-    """Mean of what comes on top, exponentially."""
+    """Mean of the random time on top, exponential."""
     turn_us: int = 20
-    """What a node needs until it takes its next turn: what arrives meanwhile shares it."""
+    """Time until a node takes its next turn: all that arrives meanwhile shares that turn."""
 
     # What clients do
     load_ms: int = 20_000
-    """Over how long records are handed out; faults end then."""
+    """The time over which records are handed out; faults end with it."""
     records: int = 360
-    """Of all producers together."""
+    """Records of all producers together."""
     arrivals: str = "bursts"
     """How records are handed out: in bursts and pauses, at even distances, or at random (Poisson);
-    the same number over the same time."""
+    the same number in the same time."""
     producers: int = 2
-    """Each has a client of its own."""
+    """How many producers; each is a client of its own."""
     consumers: int = 1
-    """Each reads all partitions from the start."""
+    """How many consumers; each reads all partitions from the start."""
     client_model: str = "both"
     """java, librdkafka, or both in turn."""
     idempotent: bool = True
-    """Without, a record that is sent again may be stored again, and nobody counts sequences."""
+    """Without it, a record that is sent again may be stored again, and sequences are not
+    checked."""
     acks: int = -1
-    """What producers ask for: -1 (all), 1 or 0."""
+    """The acks that producers ask for: -1 (all), 1 or 0."""
     in_flight: int = 5
-    """Produce requests of one producer under way to one node."""
+    """Open produce requests of one producer to one node, at most."""
     batch_records: int = 4
-    """At most so many in a batch."""
+    """Records in a batch, at most."""
     record_bytes: int = 16
-    """Of a record's value."""
+    """Bytes of a record's value."""
     fetch_bytes: int = 1 << 20
-    """About so much is given to a consumer at once; at least one batch."""
+    """About how many bytes a consumer gets at once; at least one batch."""
     request_timeout_ms: int = 1_500
-    """For which a client waits for an answer before it gives the connection up."""
+    """How long a client waits for an answer before it gives the connection up."""
     delivery_timeout_ms: int = 30_000
-    """After which a producer gives a batch up."""
+    """After this time a producer gives a batch up."""
     retry_backoff_ms: int = 50
-    """Between two tries of a client."""
+    """Time between two attempts of a client."""
     metadata_max_age_ms: int = 5_000
-    """After which clients ask who leads though nothing told them to."""
+    """After this time clients ask for the leaders although nothing told them to."""
     leader_epochs: bool = True
-    """Clients know how old metadata is (KIP-320); without, they believe the last they hear."""
+    """Whether clients know how old metadata is (KIP-320); without, they believe the last answer."""
     first_sequence: int = 0
-    """Where the first epoch of each partition begins. Not 0: for profiles that let it (0012)."""
+    """The sequence with which the first epoch of each partition begins. Not 0: only for profiles
+    that allow it (0012)."""
 
     # What goes wrong
     loss_ppm: int = 0
@@ -138,40 +141,40 @@ class RunConfig:
     twice_ppm: int = 0
     """Messages between nodes that arrive twice."""
     late_ppm: int = 0
-    """Messages between nodes that take thirty times as long, and are overtaken."""
+    """Messages between nodes that take thirty times as long, so that others overtake them."""
     reset_ppm: int = 0
-    """Requests or answers of clients with which the connection breaks."""
+    """Requests or answers of clients at which the connection breaks."""
     restart_ppm: int = 0
     """Bursts after which a producer is replaced by one with a new id."""
     slow_sync_ppm: int = 0
     """Syncs that take a hundred times as long."""
     fault_every_ms: int = 0
-    """Mean time between two programs of the nemesis; 0 for none."""
+    """Mean time between two programs of the nemesis; 0: none."""
     faults: str = ""
-    """Which programs of the nemesis take part, separated by spaces; empty for all."""
+    """The programs of the nemesis that take part, separated by spaces; empty: all."""
 
     mutants: str = ""
     """Safety mechanisms that are switched off (`sim/mutants/catalogue.py`), by id."""
 
     # How it ends
     leader_left_out: bool = False
-    """The leader of partition 0 is not among the nodes that are healed first."""
+    """Whether the leader of partition 0 is not among the nodes that are healed first."""
     probes: bool = False
-    """One more record is asked for, until it is stored, in each partition that the healed nodes
+    """Whether one more record is sent, until it is stored, in each partition that the healed nodes
     must serve."""
     settle_ms: int = SETTLE_MS
-    """How long everything may take to come to rest once nothing goes wrong any more; at its default
-    longer where elections or clients are slow (`bound_ms`)."""
+    """How long everything may take to settle when nothing goes wrong any more; at its default
+    longer if elections or clients are slow (`bound_ms`)."""
 
     delays: str = "alike"
-    """*own*: each way of each link draws a mean and a shape of its own (`sim/world/network.py`)."""
+    """*own*: each direction of each link draws its own mean and shape (`sim/world/network.py`)."""
 
     fault_kinds: int = 0
-    """How many programs of the nemesis take part, where none is named; 0 for about half."""
+    """How many programs of the nemesis take part if none is named; 0: about half."""
 
     said: frozenset[str] = field(default=frozenset(), compare=False)
-    """No setting: the names of those that a person set, be it to the default. The swarm leaves them
-    alone; what it returns has none."""
+    """Not a setting: the names of the settings that a person set, even to the default. The swarm
+    does not change them; what it returns has none."""
 
     def __post_init__(self) -> None:
         for name in SETTINGS:
@@ -203,7 +206,7 @@ class RunConfig:
 
     @property
     def name(self) -> str:
-        """Sixteen letters that stand for these settings."""
+        """Hash of these settings: 16 hex digits."""
         told = msgpack.packb(sorted(self.values().items()))
         return blake2b(told, digest_size=8).hexdigest()
 
@@ -214,7 +217,7 @@ class RunConfig:
         return told
 
     def cluster_config(self) -> ClusterConfig:
-        """What the nodes are told."""
+        """The configuration of the nodes."""
         return ClusterConfig(
             election_timeout_ms=self.election_timeout_ms,
             heartbeat_ms=self.heartbeat_ms,
@@ -243,30 +246,30 @@ class RunConfig:
 
     @property
     def client_trip_us(self) -> Micros:
-        """Round trip between clients and the node that is farthest from them, at best: it may lead,
-        and then nobody else has what they ask for."""
+        """Least round trip between clients and the node that is farthest from them: that node may
+        lead."""
         trips = round_trips(self.links, self.nodes)
         nodes = range(1, self.nodes + 1)
         return max(trips.get((CLIENTS, each), self.client_rtt_us) for each in nodes)
 
     @property
     def patience_ms(self) -> int:
-        """What a client has to wait for an answer at the least, so that most come in time: four
-        times what a request takes on average, there and among the nodes, behind all that may be in
-        flight with it."""
+        """The least time that a client has to wait for an answer, so that most come in time: four
+        times what a request takes on average, to the node and among the nodes, after all that may
+        be in flight with it."""
         trip = self.client_trip_us + self.farthest[0]
         trip += 2 * (self.client_jitter_us + self.jitter_us + self.turn_us)
         line_ms = self.line_ms(self.in_flight * self.batch_records)
         return 4 * (trip + self.syncing_us) // 1_000 + 4 * line_ms
 
     def line_ms(self, records: int) -> int:
-        """How long a client's line carries so many records."""
+        """How long a client's line takes for so many records."""
         rate = self.client_bytes_per_ms
         return records * (self.record_bytes + AROUND_BYTES) // rate if rate else 0
 
     @property
     def syncing_us(self) -> int:
-        """How long what waits for a sync waits, at least."""
+        """The least time that a wait for a sync takes."""
         if self.flush == FlushPolicy.OFF.value:
             return 0
         waits = self.flush == FlushPolicy.INTERVAL.value
@@ -274,16 +277,16 @@ class RunConfig:
 
     @property
     def farthest(self) -> tuple[Micros, tuple[NodeId, ...]]:
-        """The group of nodes whose nearest majority is farthest apart, and how far, there and back,
-        at best; 0 where no group has a second node."""
+        """Of the groups of nodes, the one whose nearest majority is farthest apart, after that
+        distance (least round trip); 0 if no group has a second node."""
         trips = round_trips(self.links, self.nodes)
         partitions = self.partitions if trips else 1  # without links all are equally far apart
         groups = groups_of(self.nodes, partitions, self.replicas)
         return max((majority_us(each, trips, self.rtt_us), each) for each in groups)
 
     def _check_sequences(self) -> None:
-        """Whether the profile lets an unknown producer that was not forgotten begin anywhere but at
-        0. Raises `ConfigError`."""
+        """Raises `ConfigError` if the first sequence is not 0 and the profile does not let an
+        unknown producer that was not forgotten begin there."""
         if self.first_sequence and not profile_named(self.profile).begins_anywhere:
             raise ConfigError(
                 f"first_sequence is {self.first_sequence}, but with {self.profile} producers "
@@ -291,8 +294,8 @@ class RunConfig:
             )
 
     def check_lag(self) -> None:
-        """Whether a follower can be in sync for long: one that has nothing to acknowledge is heard
-        of by beats. Raises `ConfigError`."""
+        """Raises `ConfigError` if a follower cannot stay in sync: one with nothing to acknowledge
+        is only heard by heartbeats."""
         least = 2 * self.heartbeat_ms + (self.farthest[0] + self.syncing_us) // 1_000
         if self.min_insync > 1 and self.replica_lag_ms < least:
             raise ConfigError(
@@ -301,22 +304,22 @@ class RunConfig:
             )
 
     def near(self, nodes: Collection[NodeId], needed: int) -> bool:
-        """Whether one of these nodes is so near to `needed` of them, itself included, that it could
-        be elected by them and stay (`check_elections`)."""
+        """Whether one of these nodes is near enough to `needed` of them, itself included, to be
+        elected by them and stay leader (`check_elections`)."""
         trip_us = near_us(nodes, needed, round_trips(self.links, self.nodes), self.rtt_us)
         timeout_us = 1_000 * self.election_timeout_ms
         return not trip_us or trip_us < min(timeout_us, 2 * (timeout_us - self.syncing_us))
 
     def check_elections(self) -> None:
-        """Whether a leader could be elected and stay. Raises `ConfigError`."""
+        """Raises `ConfigError` if no leader could be elected and stay."""
         check_elections(self.election_timeout_ms, self.syncing_us, *self.farthest)
 
     @property
     def bound_ms(self) -> int:
-        """How long the end of a run may take: `settle_ms`, and at its default at least what twenty
-        elections or retries need, or two round trips for each record; what consumers need who are
-        given little at a time; or a client that waits in vain for two nodes in turn, twice, behind
-        all that its line has to carry."""
+        """How long the end of a run may take: `settle_ms`. At its default at least as long as any
+        of these needs: twenty elections or retries; two round trips for each record; consumers that
+        get little at a time; a client that waits in vain for two nodes in turn, twice, after all
+        that its line has to carry."""
         if self.settle_ms != SETTLE_MS:
             return self.settle_ms
         trip_us = self.client_trip_us + 2 * (self.turn_us + self.client_jitter_us)
@@ -327,8 +330,8 @@ class RunConfig:
         return max(SETTLE_MS, *slow)
 
     def _reading_us(self, trip_us: Micros) -> Micros:
-        """What it takes to read all twice, fetch by fetch, each behind one of every other
-        partition, which waits a while for something new."""
+        """How long it takes to read all twice, fetch by fetch, each after a fetch of every other
+        partition, which waits for new records."""
         largest = self.records * (self.record_bytes + AROUND_BYTES)
         fetches = min(self.records, largest // max(1, self.fetch_bytes)) + 20
         others = self.partitions - 1
@@ -348,7 +351,7 @@ class RunConfig:
         return replace(self, **changes)
 
     def told(self) -> str:
-        """Every setting that was said or is not at its default, as TOML for `from_toml`."""
+        """All settings that were set or are not at their default, as TOML for `from_toml`."""
         default = RunConfig()
         lines = [
             f"{name} = {_toml(value)}"

@@ -1,7 +1,8 @@
-"""Settings as a person writes them: a file of TOML, and what a command line adds to it.
+"""Settings as a person writes them: a TOML file, and what a command line adds to it.
 
-What nothing could go well with is refused here, in one line that names the setting; what was not
-told is drawn to fit (`sim/settings/swarm.py`), or fits by itself (`sim/settings/told.py`).
+Settings with which no run can go well are refused here, in one line that names the setting.
+Settings that were not given are drawn to fit (`sim/settings/swarm.py`), or adapted
+(`sim/settings/told.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from ottla.sim.settings.spelling import as_written
 from ottla.sim.settings.told import fitted
 
 LEAST_SETTLE_MS = 10_000
-"""What elections and retries take that a seed draws."""
+"""The least time for elections and retries with drawn settings."""
 
 
 def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> RunConfig:
-    """Settings written down by a person, and `more` of them, which win. Only all of them together
-    have to make sense. Raises `ConfigError`."""
+    """The settings of a file, and `more` of them, which win. Only all of them together have to make
+    sense. Raises `ConfigError`."""
     try:
         told = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also numbers of some thousand digits
+    except (ValueError, RecursionError) as error:  # also for numbers of thousands of digits
         raise ConfigError(f"not TOML: {error}") from None
     for name, value in told.items():
         if not isinstance(value, int | str | bool):
@@ -40,11 +41,11 @@ def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> 
 
 
 def _check_meant(given: RunConfig, told: Collection[str]) -> None:
-    """Whether what was told can go well, whatever is drawn beside it. Raises `ConfigError`."""
+    """Raises `ConfigError` if what was given cannot go well, whatever is drawn besides."""
     _check_patience(given, told)
     if "election_timeout_ms" in told:
         given.check_elections()
-    if "replica_lag_ms" in told:  # what was not said is drawn to fit
+    if "replica_lag_ms" in told:  # settings that were not given are drawn to fit
         plain_ones = {"rtt_us": 0, "sync_us": 0, "sync_jitter_us": 0, "heartbeat_ms": 1}
         given.with_(**{n: v for n, v in plain_ones.items() if n not in told}).check_lag()
     least = max(LEAST_SETTLE_MS, 10 * given.election_timeout_ms)
@@ -55,7 +56,7 @@ def _check_meant(given: RunConfig, told: Collection[str]) -> None:
 
 
 def _check_patience(given: RunConfig, told: Collection[str]) -> None:
-    """Whether clients wait as long as answers take. Raises `ConfigError`."""
+    """Raises `ConfigError` if clients do not wait as long as answers take."""
     request, delivery = "request_timeout_ms", "delivery_timeout_ms"
     if {request, delivery} <= set(told) and given.delivery_timeout_ms < given.request_timeout_ms:
         raise ConfigError(

@@ -1,12 +1,12 @@
-"""Situations: settings that go together, of which half of the seeds take one.
+"""Situations: settings that belong together. Half of the seeds take one.
 
-Settings that are drawn one by one seldom meet: that clients believe the last they hear, that they
-ask often, and that two leaders stand beside each other came together in one of thousands of seeds.
-A situation is what a person would set who wants to see one kind of trouble: the programs of the
-nemesis that lead there, often, and clients and limits to which it matters. It names no mutant, and
-it leaves everything else to the draw.
+Settings that are drawn one by one seldom meet. For example, only one in thousands of seeds had
+clients that believe the last answer, that ask often, and two leaders at the same time. A situation
+has the settings with which a person would provoke one kind of trouble: the programs of the nemesis
+that lead there, often, and clients and limits for which it matters. It names no mutant, and leaves
+everything else to the draw.
 
-Where a setting was told, no situation that has it is taken: it would be half of one.
+If a setting was given, no situation with that setting is taken.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 Setting = int | str | bool
 Situation = Mapping[str, Sequence[Setting]]
-"""What each of its settings is drawn from."""
+"""By setting, the values that it is drawn from."""
 
 _OFTEN = (250, 500, 1_000)
 
@@ -102,7 +102,8 @@ SITUATIONS: Mapping[str, Situation] = {
         "fault_every_ms": (1_000, 5_000),
     },
     "sequences that wrap": {
-        # With more in flight an unknown producer's second batch may be taken for its first (0012).
+        # With more in flight, the second batch of an unknown producer may be taken for its first
+        # (0012).
         "profile": ("reference",),
         "first_sequence": (2_147_483_640, 2_147_483_647),
         "in_flight": (1,),
@@ -113,4 +114,4 @@ SITUATIONS: Mapping[str, Situation] = {
     "four programs": {"fault_kinds": (4,), "fault_every_ms": _OFTEN},
     "eight programs": {"fault_kinds": (8,), "fault_every_ms": _OFTEN},
 }
-"""By name."""
+"""The situations by name."""

@@ -1,4 +1,4 @@
-"""How what a person wrote is told back: values as files have them."""
+"""How messages show values that a person wrote: as files have them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONG = 60
 
 
 def as_written(value: Any) -> str:
-    """A value as a person may have written it, not longer than a line bears.
+    """A value as a person may have written it, no longer than fits in a line.
 
     >>> as_written(True), as_written("a"), as_written([1, False]), as_written({"sql": "SELECT 1"})
     ('true', "'a'", '[1, false]', 'a block of keys')

@@ -1,9 +1,9 @@
 """The swarm: every seed draws its own configuration.
 
-Averages hide bugs: a run with every fault at its middle rate never has a long quiet, a full queue
-or a disk slower than an election. So each setting is drawn by itself, often from its edges, and
-many are left at their plain value. What the caller sets stays as it is: whatever is not at its
-default, and what was said in a file or on the command line, be it the default.
+Averages hide bugs: a run with every fault at its middle rate never has a long quiet time, a full
+queue, or a disk slower than an election. So each setting is drawn by itself, often from its edges,
+and many keep their plain value. What the caller sets stays: every setting that is not at its
+default, or that a file or the command line gives, even with the default.
 """
 
 from __future__ import annotations
@@ -67,30 +67,32 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "probes": (True,),
     "delays": ("alike", "alike", "own"),
 }
-"""What each setting is drawn from; the first is the plain one. Probes are drawn always: every run
-must make progress in the end. Not drawn: arrivals at random, which go on when a run ends and then
-meet delivery timeouts; and what is told by who studies it: acks, idempotence, the flush policy, the
-first sequence, bandwidth, links. How many records there are goes with the length (`RECORDS`)."""
+"""The values that each setting is drawn from; the first is the plain one. Probes are always drawn,
+because every run must make progress at the end. Not drawn: random arrivals, which go on when a run
+ends and then meet delivery timeouts; and the settings that studies vary: acks, idempotence, the
+flush policy, the first sequence, bandwidth, links. The number of records depends on the length
+(`RECORDS`)."""
 RECORDS: Mapping[int, int] = {20_000: 360, 5_000: 120, 2_000: 60, 1_000: 40}
-"""By `load_ms`. Most runs are short, with more records and faults in a second: they buy several
-times the seeds. Some are long: elections, programs and time-outs take seconds."""
+"""Records by `load_ms`. Most runs are short, with more records and faults in a second, so that the
+same time is enough for several times the seeds. Some are long, because elections, programs and
+timeouts take seconds."""
 _STRIKES = 4
-"""So many programs of the nemesis are drawn in a run, at the least."""
+"""How many times at least a run draws a program of the nemesis."""
 
 _LEAST_LAG_MS = 50
-"""Below it beats would have to come every few milliseconds to have a follower in sync."""
+"""Below this, heartbeats would have to come every few milliseconds to keep a follower in sync."""
 _CLIENT_SPANS = ("client_rtt_us", "client_jitter_us", "turn_us")
 _SPANS = ("rtt_us", "jitter_us", "sync_us", "sync_jitter_us")
 SWARM = "swarm"
 """The stream from which settings are drawn."""
 SITUATION = "situation"
-"""The stream from which a situation is drawn, and what it leaves open."""
+"""The stream from which a situation is drawn, and its open settings."""
 _PLAIN = RunConfig()
 
 
 def draw(choices: Choices, base: RunConfig) -> RunConfig:
-    """A configuration of its own. What `base` was told, or says other than the default, stays as it
-    is."""
+    """A configuration of its own. Settings that `base` gives, or that are not at their default,
+    stay."""
     stream = choices.stream(SWARM)
     drawn: dict[str, int | str | bool] = {}
     for name in SETTINGS:
@@ -106,12 +108,12 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
     _fit_clients(base, drawn)
     _fit_batches(base, drawn)
     # Not a new frozenset: one that is made during a run does not list its members (`outside.py`),
-    # and a configuration is copied and told long after it.
+    # but a configuration is copied and shown long after it.
     return replace(base.with_(**drawn), said=_PLAIN.said)
 
 
 def _meet(choices: Choices, base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """In half of the seeds a situation, unless one of its settings was told."""
+    """In half of the seeds a situation, unless one of its settings was given."""
     stream = choices.stream(SITUATION)
     number = stream.below(2 * len(SITUATIONS))
     names = [*SITUATIONS]
@@ -122,12 +124,12 @@ def _meet(choices: Choices, base: RunConfig, drawn: dict[str, int | str | bool])
 
 
 def free(base: RunConfig, name: str) -> bool:
-    """Whether a seed draws this setting, where the table has it: nobody has told it."""
+    """Whether a seed may draw this setting: it was not given."""
     return name not in base.said and getattr(base, name) == getattr(_PLAIN, name)
 
 
 def _fit_length(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """As many records as go with the length, and some faults within it."""
+    """Records that fit the length, and some faults within it."""
     if "load_ms" in drawn and free(base, "records"):
         drawn["records"] = RECORDS[int(drawn["load_ms"])]
     if "fault_every_ms" in drawn:
@@ -136,9 +138,9 @@ def _fit_length(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
 
 
 def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """No more replicas than nodes, no more in sync than replicas, no fewer replicas than must be in
-    sync. Drawn nodes are enough for any replicas that were told, or that must be in sync: more
-    than those come with nodes (`sim/settings/told.py`)."""
+    """Fit the numbers to each other: replicas at most nodes, in sync at most replicas. Drawn nodes
+    are enough for the replicas, or the replicas in sync, that were given; if more replicas are
+    given, nodes come with them (`sim/settings/told.py`)."""
     if "replicas" in drawn:
         least = 1 if "min_insync" in drawn else base.min_insync
         nodes = int(drawn.get("nodes", base.nodes))
@@ -149,21 +151,21 @@ def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
 
 
 def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """Drawn settings that contradict others are made to fit: a round trip must be well within an
-    election timeout, or nobody is ever elected, which is no finding."""
+    """Fit drawn settings that contradict others. A round trip must be well within an election
+    timeout, or no leader is ever elected, which is no finding."""
     spans = (*_SPANS, "turn_us")
     election = "election_timeout_ms"
     if election in drawn:
         slowest = max((getattr(base, name) for name in spans if name not in drawn), default=0)
         slowest = max(slowest, _linked(base, drawn))
-        if base.flush == FlushPolicy.INTERVAL.value:  # votes wait for it, too
+        if base.flush == FlushPolicy.INTERVAL.value:  # votes wait for a flush, too
             slowest = max(slowest, 1_000 * base.flush_interval_ms)
         beats = 0 if free(base, "heartbeat_ms") else 2 * base.heartbeat_ms
         drawn[election] = max(int(drawn[election]), slowest // 100, beats)
     timeout_ms = int(drawn.get(election, base.election_timeout_ms))
     if "replica_lag_ms" in drawn:
         drawn["replica_lag_ms"] = max(int(drawn["replica_lag_ms"]), timeout_ms)
-    else:  # followers must be heard of, and answer, within it, where they are asked for
+    else:  # followers must be heard, and answer, within the lag time, if they must be in sync
         if "min_insync" in drawn and base.replica_lag_ms < _LEAST_LAG_MS:
             drawn["min_insync"] = 1
         if int(drawn.get("min_insync", base.min_insync)) > 1:
@@ -177,7 +179,7 @@ def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
 
 
 def _fit_syncs(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """Leaders resign at a sync that takes longer than they wait."""
+    """Leaders resign at a sync that takes longer than `sync_stall_ms`."""
     left = base.sync_stall_ms * 1_000
     if "sync_us" in drawn:
         jitter = 0 if "sync_jitter_us" in drawn else base.sync_jitter_us
@@ -188,7 +190,7 @@ def _fit_syncs(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
 
 
 def _fit_fates(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """A message has one fate: what is drawn takes what those that were told leave."""
+    """A message has one fate: the drawn rates share what the given ones leave."""
     left = MILLION - sum(getattr(base, name) for name in FATES if name not in drawn)
     for name in FATES:
         if name in drawn:
@@ -197,8 +199,7 @@ def _fit_fates(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
 
 
 def _linked(base: RunConfig, drawn: Mapping[str, int | str | bool]) -> Micros:
-    """How far apart the links that were told keep a majority of any group, whatever the others
-    take."""
+    """How far apart the given links keep a majority of any group, whatever the others take."""
     if not base.links:
         return 0
     told = {name: drawn[name] for name in ("nodes", "replicas", "partitions") if name in drawn}
@@ -207,8 +208,8 @@ def _linked(base: RunConfig, drawn: Mapping[str, int | str | bool]) -> Micros:
 
 
 def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """A client that gives up before an answer can come hears of nothing, ever: it waits longer, or
-    where that is fixed, what it waits for is as it was told."""
+    """A client that gives up before an answer can come never gets one. So it waits longer; or if
+    that is fixed, what it waits for gets faster."""
     request, delivery = "request_timeout_ms", "delivery_timeout_ms"
     names: tuple[str, ...] = _CLIENT_SPANS
     if base.client_bytes_per_ms:
@@ -224,7 +225,7 @@ def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
         drawn[request] = max(min(int(drawn[request]), limit), fitted.patience_ms)
     if delivery in drawn:
         least = max(2 * fitted.line_ms(base.records), 4 * fitted.retry_backoff_ms)
-        # Both libraries refuse a batch that is given up before its request is.
+        # Both libraries refuse a delivery timeout shorter than the request timeout.
         least = max(least, int(drawn.get(request, base.request_timeout_ms)))
         election_ms = int(drawn.get("election_timeout_ms", base.election_timeout_ms))
         if election_ms > max(_ELECTIONS):
@@ -233,7 +234,8 @@ def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
 
 
 def _fit_batches(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """Batches may be refused for their size, single records are not: those would all be lost."""
+    """A batch may be refused for its size, a single record may not: then all records would be
+    lost."""
     limit = "max_message_bytes"
     if limit in drawn:
         record_bytes = int(drawn.get("record_bytes", base.record_bytes))

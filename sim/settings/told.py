@@ -1,4 +1,4 @@
-"""What a person told, as settings have it: what goes with it, and mutants by either name."""
+"""Settings as a person gives them: what else they change, and mutants by either name."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 
 MAX_NODES = 7
 ACKS = {"all": -1}
-"""How clients spell what is a number here."""
+"""Words that clients use for numbers of this setting."""
 _MUTANT = re.compile(r"(?:sim-)?m(\d{1,2})", re.IGNORECASE)
 
 
 def mutant_id(name: str) -> str:
-    """The id of a mutant: `M06`, written so, as `m06`, `m6`, or as `sim-M06`, which pages call it.
-    What is no name of one stays as it is; whether there is one is asked elsewhere."""
+    """The id of a mutant: `M06` for `M06`, `m06`, `m6` and `sim-M06`, which pages use. Any other
+    text is returned as it is; whether such a mutant exists is checked elsewhere."""
     found = _MUTANT.fullmatch(name)
     return name if found is None else f"M{found[1]:0>2}"
 
 
 def meant(name: str, value: Any) -> Any:
-    """What a word stands for where a setting is a number."""
+    """The number that a word stands for, if the setting is a number."""
     word = name == "acks" and isinstance(value, str)
     return ACKS.get(value, value) if word else value
 
 
 def fitted(told: Mapping[str, Any], plain: RunConfig) -> dict[str, Any]:
-    """What was told, and of nodes and replicas what was not, where it would not fit: so many in
-    sync need as many replicas, these as many nodes, and so few nodes hold no more. Nor does a
-    request outlive its batch."""
+    """What was given, and adapted nodes and replicas if they were not given and would not fit: as
+    many replicas as must be in sync, as many nodes as replicas, and no more replicas than nodes. A
+    request never gets a longer timeout than its batch."""
     both = dict(told)
     if "acks" in both:
         both["acks"] = meant("acks", both["acks"])

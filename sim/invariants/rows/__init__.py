@@ -1,1 +1,1 @@
-"""The table of invariants by subject; `registry` puts the rows in order of their ids."""
+"""The table of invariants by subject; `registry` sorts the rows by their ids."""

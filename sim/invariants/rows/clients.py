@@ -1,7 +1,7 @@
-"""The invariants of what clients were told.
+"""The invariants of what clients are told.
 
-Producers hear of offsets and errors, consumers of records and high watermarks. Most of these rows
-are judged at the end, because they compare what was told with the canonical log.
+Producers are told offsets and errors, consumers records and high watermarks. Most of these rows are
+judged at the end, because they compare what was told with the canonical log.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ CLIENTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I06",
         "offset mismatch",
-        "a record acknowledged with acks=all lies at the offset its client was told, unless that "
-        "is below the log start",
+        "a record acknowledged with acks=all is at the offset that its client was told, unless "
+        "that is below the log start",
         Place.END,
         acks.moved,
     ),
     Invariant(
         "sim-I07",
         "offset acked twice",
-        "no two records are acknowledged at one offset, no record at two (acks=all)",
+        "no two records are acknowledged at one offset, and no record at two (acks=all)",
         Place.END,
         acks.shared,
     ),
@@ -43,22 +43,23 @@ CLIENTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I09",
         "ack before commit",
-        "when a client hears of success with acks=all, some node knows the record committed",
+        "when a client is told of success with acks=all, some node knows that the record is "
+        "committed",
         Place.ONLINE,
         Visibility,
     ),
     Invariant(
         "sim-I10",
         "dirty read",
-        "when a consumer is given a record, some node knows it committed",
+        "when a consumer gets a record, some node knows that it is committed",
         Place.ONLINE,
         Visibility,
     ),
     Invariant(
         "sim-I11",
         "phantom or truncated read",
-        "what a consumer was given at an offset is what the canonical log holds there, "
-        "unless that is below the log start; and each record of that log was given to a "
+        "what a consumer got at an offset is what the canonical log holds there, "
+        "unless that is below the log start; and each record of that log was handed to a "
         "client for that partition",
         Place.END,
         reads.phantoms,
@@ -66,7 +67,7 @@ CLIENTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I12",
         "read out of order, or skipped",
-        "a consumer is given one offset after the other, from the one it asked for on, but for "
+        "a consumer gets one offset after the other, from the one that it asked for, except "
         "those the log start had passed",
         Place.END,
         reads.jumps,
@@ -74,15 +75,15 @@ CLIENTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I13",
         "failed, then visible",
-        "a record that certainly failed is neither in the canonical log nor given to a consumer",
+        "a record that certainly failed is neither in the canonical log nor read by a consumer",
         Place.END,
         acks.failed,
     ),
     Invariant(
         "sim-I14",
         "unseen at the end",
-        "where a consumer got to the end, every acknowledged record behind its beginning was "
-        "given to some consumer (acks=all)",
+        "if a consumer got to the end, every acknowledged record after its beginning was "
+        "read by some consumer (acks=all)",
         Place.END,
         reads.unseen,
     ),
@@ -98,14 +99,14 @@ CLIENTS: tuple[Invariant, ...] = (
         "sim-I31",
         "liveness",
         "some time after the healing every partition is led by a healed node, no client waits, "
-        "something was acknowledged if anything was asked, and the healed logs end alike",
+        "something was acknowledged if anything was sent, and the healed logs have the same end",
         Place.END,
         live.stuck,
     ),
     Invariant(
         "sim-I32",
         "exactly-once yield",
-        "each record that was given to a client ends at most once, as acknowledged, failed or "
+        "each record that was handed to a client ends at most once, as acknowledged, failed or "
         "unknown, and no other record ends; measured: the share that was acknowledged",
         Place.END,
         acks.ended_twice,
@@ -129,8 +130,8 @@ CLIENTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I44",
         "no answer in time",
-        "a node that runs answers each request within the time that this may take, whatever "
-        "becomes of a leader",
+        "a node that runs answers each request within the time that it may take, whatever "
+        "happens to a leader",
         Place.END,
         waits.late,
     ),

@@ -1,7 +1,7 @@
-"""The invariants of what nodes say of their partitions: where logs begin, and who leads since when.
+"""The invariants of what nodes say of their partitions: where logs begin, and which node leads.
 
-A replica makes its log start and its epoch history from its log. A node makes the leaders that it
-names from what it hears. All of it is compared, at the end, with what was written and who led.
+A replica derives its log start and its epoch history from its log. A node knows the leaders that it
+names from messages. At the end all of it is compared with what was written and which nodes led.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ METADATA: tuple[Invariant, ...] = (
     Invariant(
         "sim-I46",
         "log start that nobody decided",
-        "a replica's log start is what the decisions that it has applied made of it; it never goes "
+        "a replica's log start follows from the decisions that it has applied; it never goes "
         "back, never lies above the high watermark, is the same everywhere in the end, and the "
         "record there is held",
         Place.END,
@@ -21,7 +21,7 @@ METADATA: tuple[Invariant, ...] = (
     ),
     Invariant(
         "sim-I47",
-        "an epoch or a leader that was not",
+        "false epoch or leader",
         "an epoch history names each term that wrote records, with its first offset; a leader that "
         "is named led that term, and in the end was replaced at most two seconds ago",
         Place.END,

@@ -1,7 +1,7 @@
 """The invariants of the sequences of producers and what the broker remembers of them.
 
-Most are judged at the end, by the canonical log or by what leaders decided about batches; those of
-what a leader says of itself are judged online.
+Most are judged at the end, by the canonical log or by what leaders decided about batches. Those
+about what a leader says of itself are judged online.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ PRODUCERS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I03",
         "reorder",
-        "the records of one producer lie in the log in the order in which its client was "
-        "given them (of two copies the first counts), but for those that it left out when the "
+        "the records of one producer are in the log in the order in which its client was "
+        "handed them (of two copies the first counts), except those that it left out when the "
         "log had forgotten it",
         Place.END,
         order.reordered,
@@ -32,7 +32,7 @@ PRODUCERS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I04",
         "gap accepted",
-        "in one epoch of one producer each sequence follows the one before, 2147483647 being "
+        "in one epoch of one producer each sequence follows the one before, and 2147483647 is "
         "followed by 0, unless the log forgot the producer in between",
         Place.END,
         order.gaps,
@@ -71,7 +71,7 @@ PRODUCERS: tuple[Invariant, ...] = (
         "sim-I34",
         "idempotence strength",
         "no record is stored twice because the broker refused what it had stored already,"
-        " nor because a client began anew when a gap was refused rightly, unless "
+        " nor because a client began a new epoch after a rightly refused gap, unless "
         "librdkafka's rules say so; other copies are told with their cause",
         Place.END,
         resent.resent,
@@ -86,23 +86,23 @@ PRODUCERS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "sim-I36",
-        "a gap told that is none",
-        "no leader tells a client of a gap if the batch, or what lies before it, was "
+        "false gap",
+        "no leader reports a gap to a client if the batch, or what precedes it, was "
         "committed when the leader was asked",
         Place.END,
         refusals.untrue_gaps,
     ),
     Invariant(
         "sim-I38",
-        "an answer that Kafka's order of checks does not give",
-        "a produce request with several things wrong is answered with what Kafka finds first, "
+        "answer against Kafka's order of checks",
+        "a produce request with several flaws is answered with what Kafka finds first, "
         "unless the node lacks the topic, the leadership or replicas in sync and says that",
         Place.ONLINE,
         Checks,
     ),
     Invariant(
         "sim-I45",
-        "a request overtaken",
+        "overtaken request",
         "a leader decides about the produce requests of one connection and producer in the order "
         "in which they came",
         Place.END,

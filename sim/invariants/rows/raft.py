@@ -13,8 +13,8 @@ RAFT: tuple[Invariant, ...] = (
     Invariant(
         "sim-I16",
         "double vote",
-        "a node votes for one candidate in a term, for itself if it leads; as long as it "
-        "is up each vote that it wrote counts, over restarts each vote that it sent",
+        "a node votes for one candidate in a term, for itself if it leads; while it "
+        "is up each vote that it wrote counts, across restarts each vote that it sent",
         Place.ONLINE,
         Terms,
     ),
@@ -50,14 +50,14 @@ RAFT: tuple[Invariant, ...] = (
     Invariant(
         "sim-I21",
         "state machine safety",
-        "whoever applies an index applies the same entry, with the same log before it",
+        "all replicas apply the same entry at an index, with the same log before it",
         Place.ONLINE,
         Durability,
     ),
     Invariant(
         "sim-I22",
         "truncation below commit",
-        "a node never cuts an entry that it knows committed, never goes back to a "
+        "a node never cuts an entry that it knows is committed, never goes back to a "
         "snapshot before it, and loses no durable entry in a crash",
         Place.ONLINE,
         Durability,
