@@ -1,4 +1,4 @@
-"""Two histories side by side: where do they part ways?"""
+"""Two histories side by side: where do they differ first?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ottla.sim.history.history import COLUMNS, Event
 
 
 class Parting(NamedTuple):
-    """The first place at which two histories differ; None where one has ended."""
+    """The first place at which two histories differ; None for one that has ended."""
 
     eid: int
     left: Event | None
@@ -23,7 +23,7 @@ class Parting(NamedTuple):
         return f"{head}:\n  A {told(self.left, chain=chain)}\n  B {told(self.right, chain=chain)}"
 
     def differing(self) -> list[str]:
-        """Columns in which they differ; none where one has ended."""
+        """Columns in which they differ; none if one has ended."""
         if self.left is None or self.right is None:
             return []
         both = zip(COLUMNS, self.left, self.right, strict=True)
@@ -31,7 +31,7 @@ class Parting(NamedTuple):
 
 
 def parting(left: Sequence[Event], right: Sequence[Event]) -> Parting | None:
-    """The first event that differs; None when the histories are the same."""
+    """The first event that differs; None if the histories are equal."""
     for eid, (a, b) in enumerate(zip_longest(left, right)):
         if a != b:
             return Parting(eid, a, b)
@@ -39,7 +39,7 @@ def parting(left: Sequence[Event], right: Sequence[Event]) -> Parting | None:
 
 
 def told(event: Event | None, *, chain: bool = False) -> str:
-    """One row in one line; with its `chain`, which is long, only where that is asked for."""
+    """One row in one line; without its `chain`, which is long, unless that is asked for."""
     if event is None:
         return "nothing: it has ended"
     unsaid = {"eid", "t_us", "kind"} if chain else {"eid", "t_us", "kind", "chain"}

@@ -2,20 +2,20 @@
 
 JSON has every row of the history, one object a line, with the columns of `history.py`.
 
-EDN has what clients asked for and what became of it, in the shape of Jepsen's Kafka workload, which
-Elle and Knossos read: a vector of maps, in order of time.
+EDN has the operations of clients and their outcomes, in the format of Jepsen's Kafka workload,
+which Elle and Knossos read: a vector of maps, in order of time.
 
     {:index 0, :time 1200000, :process 0, :type :invoke, :f :send, :value [[:send 0 7]]}
     {:index 1, :time 1900000, :process 0, :type :ok, :f :send, :value [[:send 0 [3 7]]]}
     {:index 2, :time 2100000, :process 4, :type :ok, :f :poll, :value [[:poll {0 [[3 7]]}]]}
 
 The first number of a `:send` is the partition, then comes the value, or `[offset value]` once the
-offset is known. A `:poll` has all that one answer gave. `:time` is in nanoseconds.
+offset is known. A `:poll` has all records of one answer. `:time` is in nanoseconds.
 
-A process does one thing at a time, and a producer sends many records at once. So each record takes
+A process does one thing at a time, but a producer sends many records at once. So each record takes
 a process that is free, and a process whose record was given up (`:info`) is never used again. Each
-partition of a consumer is a process, too. It asks again when it was answered, and the history does
-not say when: here its question begins when the answer before ended, which is never too late.
+partition of a consumer is a process, too. A consumer asks again after an answer, and the history
+does not say when: here its operation begins when the answer before ended, which is never too late.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Operation(NamedTuple):
 
 
 def json_lines(rows: Iterable[Event]) -> Iterator[str]:
-    """Every row, as an object of the columns that say something."""
+    """Every row, as an object of its columns with a value."""
     return (json.dumps(row.told()) for row in rows)
 
 
@@ -63,7 +63,7 @@ def edn_lines(rows: Iterable[Event]) -> Iterator[str]:
 
 
 def operations(rows: Iterable[Event]) -> list[Operation]:
-    """What clients asked for, and what became of it, in order of time."""
+    """The operations of clients and their outcomes, in order of time."""
     found: list[Operation] = []
     processes, asked = _Processes(), dict[int, Event]()
     polls = _Polls(processes)
@@ -83,7 +83,7 @@ def operations(rows: Iterable[Event]) -> list[Operation]:
 
 
 def _ended(row: Event, asked: Event, processes: _Processes) -> Operation:
-    """A record is acknowledged, refused or given up. With acks=0 nobody knows its offset."""
+    """A record is acknowledged, refused or given up. With acks=0 its offset is unknown."""
     known = row.kind == "ok" and row.off is not None and row.off >= 0
     value = f"[{row.off} {asked.value}]" if known else f"{asked.value}"
     assert asked.op is not None, "an inv row has it"
@@ -93,7 +93,7 @@ def _ended(row: Event, asked: Event, processes: _Processes) -> Operation:
 
 
 class _Processes:
-    """Who does what: a record has a process until it has ended."""
+    """The processes of records: a record has one until it has ended."""
 
     def __init__(self) -> None:
         self._made, self._free = 0, list[int]()
@@ -106,12 +106,12 @@ class _Processes:
         return self._of[op]
 
     def fresh(self) -> int:
-        """One more."""
+        """A new process."""
         self._made += 1
         return self._made - 1
 
     def leave(self, op: int, *, again: bool) -> int:
-        """The process of a record that has ended; it may do something else, or never again."""
+        """The process of a record that has ended. `again`: it may be used again."""
         process = self._of.pop(op)
         if again:
             self._free.append(process)
@@ -119,7 +119,7 @@ class _Processes:
 
 
 class _Polls:
-    """What consumers were given: rows of one answer come one behind the other."""
+    """The records that consumers got; the rows of one answer follow each other."""
 
     def __init__(self, processes: _Processes):
         self._processes = processes
@@ -129,14 +129,14 @@ class _Polls:
         self._given: list[Event] = []
 
     def note(self, row: Event) -> None:
-        """A fetch was answered, or a record of it delivered."""
+        """A fetch was answered, or one of its records delivered."""
         if row.kind == "poll":
             self._given.append(row)
         else:
             self._fetch = row
 
     def answered(self) -> Iterator[Operation]:
-        """The answer whose rows have come, if it gave anything."""
+        """The answer whose rows have come, if it had records."""
         fetch, given = self._fetch, self._given
         self._fetch, self._given = None, []
         if fetch is None:

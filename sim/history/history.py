@@ -1,35 +1,35 @@
 """The history of a run: one row per event, in the order in which things happened.
 
-What a run did is judged from these rows and from nothing else: online by listeners, at the end by
-the checkers, and in SQL over a sweep, where a row has two more columns, `run_id` and `seed`.
+A run is judged only by these rows: online by listeners, at the end by the checkers, and in SQL over
+a sweep, where a row has two more columns, `run_id` and `seed`.
 
 Rows of clients and of the final logs are about one *record*, rows of nodes about one *entry*. Three
-numbers are easily mixed up and never are: `log_index` counts entries of a Raft log from 1 and names
-the last one meant (inclusive), `off` counts records from 0, `seq` is a producer's sequence.
+numbers must not be mixed up: `log_index` counts entries of a Raft log from 1 and names the last one
+(inclusive), `off` counts records from 0, `seq` is a producer's sequence.
 
 | kind | who | what the columns say |
 |---|---|---|
 | inv | client | record handed to a producer: `op value seq acks`, `aux` its time, `code` rules |
 | send | client | a batch leaves: `node op` (its first) `pid epoch seq seq_last`, `aux` attempt |
-| ok | client | record acknowledged: `off` (-1: acks=0, nobody knows), `acks`, `node` |
+| ok | client | record acknowledged: `off` (-1: unknown, with acks=0), `acks`, `node` |
 | fail | client | record certainly not stored: `code`; its `op` is over |
 | info | client | record given up, its outcome unknown: `code`; its `op` is over |
 | error | client | an answer that is retried: `code node op pid epoch seq seq_last` |
 | fetch | consumer | a fetch was answered: `node term`, `hw` (exclusive), `off` asked, `aux` (15) |
-| learn | consumer | a question was answered: `node code` what, `value off` (16), `aux` (15) |
+| learn | consumer | a question was answered: `node`, `code` what, `value off` (16), `aux` (15) |
 | poll | consumer | record delivered: `off value pid epoch seq` |
-| close | client | its connection to `node` is gone: `code` why |
+| close | client | its connection to `node` is lost: `code` why |
 | check | client | an odd produce request was answered: `node partition code` (10) |
 | topic | client | about topic `op` of `aux` partitions: `code` (13), by `node` |
 | topic | node | at the end: it knows topic `op`, of `aux` partitions; `code` (13) |
-| late | node | over a request of `client`, `code`, it took `value` us, which may take `aux` (14) |
+| late | node | a request of `client`, `code`, took `value` us and may take `aux` us (14) |
 | term | node | `term` is written (not yet durable) |
 | vote | node | vote for `cand` in `term` is written; with `aux` 1: now it leaves the node |
 | leader | node | leads `term`; `log_index` its first entry; `chain` of the one before; `aux` (5) |
 | stepdown | node | no longer leads `term`; `code` the role it has now |
 | append | node | entry written: as *apply*, and `aux` 1 on leaders |
-| truncate | node | from `log_index`, `off` on all is gone; `code` role (L F C), `aux` its commit |
-| durable | node | all up to `log_index` of the log as it is now survives; `off` exclusive |
+| truncate | node | all from `log_index`, `off` on is cut; `code` role (L F C), `aux` its commit |
+| durable | node | all up to `log_index` of the present log is durable; `off` exclusive |
 | commit | node | in `term`, up to `log_index`; `hw` (exclusive), `quorum`; `aux` 1 on leaders |
 | apply | node | entry applied: `term log_index off pid epoch seq seq_last chain`, `aux` (9); |
 | | | `hw` (18) |
@@ -40,48 +40,48 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | | | where it names another leader, `cand term` |
 | insync | node | an answer that needs `quorum` replicas in sync: `code aux acks hw off` (12) |
 | decide | node | what to do with batch `pid epoch seq seq_last`: `code term log_index off` (7) |
-| logstart | node | its log start is `off`, `log_index` applied; `hw`; `code` *final*: in the end |
-| epoch | node | of its epoch history: `term` from `off` on; `code` *final*: in the end (11) |
-| named | node | it says that `cand` leads in `term`; `code` *final*: what it would say in the end |
+| logstart | node | its log start is `off`, `log_index` applied; `hw`; `code` *final*: at the end |
+| epoch | node | in its epoch history: `term` from `off` on; `code` *final*: at the end (11) |
+| named | node | it says that `cand` leads in `term`; `code` *final*: what it says at the end |
 | start | node | a new life (`inc`) begins on its disk with `term`; `log_index` its log's end (3) |
 | crash | node | a life ends (3): `code` where; `aux` appends lost; `log_index off` what is left |
-| pause, resume | node | the process is stopped, goes on |
+| pause, resume | node | the process is frozen, goes on |
 | fault | nemesis | anything done on purpose: `code` says it in words |
-| beyond | script | what Raft does not stand: `node` and `code` of a disk, or `pid` given twice |
+| beyond | script | what Raft cannot survive: `node` and `code` of a disk, or `pid` given twice |
 | phase | run | `code`: load (17), heal, settle, done, excused (4); broke, if nothing else was |
 | final | node | each record of each log at the end: as *poll*, `term chain`, `aux` 1: committed |
 
-(1) Not where the table is ahead of the log, as one that came with a snapshot may be. Node 0 is the
-reference model, which replays the committed log. (2) `code` is *installed*: it replaced the log, or
-*taken*: the log now begins behind it. `state_hash` is that of the table in it, which stands at log
-index `aux`. (3) One row per replica on the node. (4) *heal*: one row per `node` that will be up and
-connected from here on; *excused*: `partition` need not come back, the run says why. (5) How many
-requests its producer table still holds of an earlier leadership: none. (6) With acks=0 only: `op`
-of the batch's first record. (7) `code`: accept, duplicate (`off` of the original), park, or why it
-is refused; `log_index`: what was applied by then; `client`, its connection (`op`, counted on the
-node) and how many requests of that came before (`aux`). One of node 0 behind it is what the
-reference model would have decided instead. (8) Records from `off` on lie behind that decision;
-whoever wrote it had applied the log up to `aux`. (9) Of a deletion: the log start from here on;
-where that is inside of a batch no snapshot tells of it. (10) One of node 0 behind it: what Kafka
-answers. (11) Told by each new leader too; `log_index`: what it had applied. (12) Where more than
-one must be in sync, by a model of what its leader was told: of a produce request with acks=all, of
-which at least `aux` and at most `acks` are; *FETCH*: it shows `hw`, where all from `off` on must be
-held back. (13) Of a client: *create* or *delete* is asked for, or how that ended: *created*,
-*deleted*, the name of an error, or in small letters why there was no answer. Of a node: *listed*
-for one that was looked at, without `op`; *known*, or *unserved* where it has no replica of a
-partition that is placed on it; *leftover* where its store holds a group (`log_index`) that is no
-topic's. Of nobody: *unled* for a `partition` that nobody leads. (14) Only if that is longer. One
-without a node: `aux` requests lost their connection before they were answered. (15) How
-many rows there were when it asked: the answer was true at some time between that row and this one.
-An *error* of a consumer has it too, with the `off` it asked for, the leader epoch it named (`term`)
-and that of the record it has before (`value`). (16) `code`: latest; earliest; leader: `cand` in
-`term`; time: of the first record not older than `value`, which is of `hw`; epoch: where epoch
-`value` ended, `term` the one found; diverging: the same, to a fetch from `hw` by whoever has that
-epoch. `off` -1: none. (17) *load*: `quorum` replicas must be in sync, which is who was behind for
-less than `aux`. (18) Where the log ends behind that entry.
+(1) Not if the table is ahead of the log, as one from a snapshot may be. Node 0 is the reference
+model, which replays the committed log. (2) `code` is *installed*: it replaced the log, or *taken*:
+the log now begins after it. `state_hash` is that of the table in it, which belongs to log index
+`aux`. (3) One row per replica on the node. (4) *heal*: one row per `node` that will be up and
+connected from here on; *excused*: `partition` need not recover, the run says why. (5) How many
+requests of an earlier leadership its producer table still holds; must be 0. (6) With acks=0 only:
+`op` of the batch's first record. (7) `code`: accept, duplicate (`off` of the original), park, or
+why it is refused; `log_index`: what was applied by then; `client`, its connection (`op`, counted on
+the node) and how many requests of that came before (`aux`). A row of node 0 after it is what the
+reference model would have decided instead. (8) Records from `off` on follow that decision; its
+author had applied the log up to `aux`. (9) Of a deletion: the log start from here on; if that is
+inside a batch, no snapshot shows it. (10) A row of node 0 after it: what Kafka answers. (11) From
+each new leader too; `log_index`: what it had applied. (12) Only if more than one must be in sync,
+by a model of what its leader was told. Of a produce request with acks=all: at least `aux` and at
+most `acks` replicas are in sync. *FETCH*: it shows `hw`, but all from `off` on must be held back.
+(13) Of a client: *create* or *delete* is asked for, or how that ended: *created*, *deleted*, the
+name of an error, or in small letters why there was no answer. Of a node: *listed*, without `op`: it
+was examined; *known*; *unserved*: it has no replica of a partition that is placed on it;
+*leftover*: its store holds a group (`log_index`) that is no topic's. Without a node: *unled*: no
+node leads `partition`. (14) Only if that is longer. A row without a node: `aux` requests lost their
+connection before they were answered. (15) How many rows there were when it asked: the answer was
+true at some time between that row and this one. An *error* of a consumer has it too, with the `off`
+it asked for, the leader epoch it named (`term`) and that of the record it has before (`value`).
+(16) `code`: latest; earliest; leader: `cand` in `term`; time: of the first record not older than
+`value`, which is of `hw`; epoch: where epoch `value` ended, `term` the one found; diverging: the
+same, for a fetch from `hw` by a reader with that epoch. `off` -1: none. (17) *load*: `quorum`
+replicas must be in sync, that is, behind for less than `aux`. (18) Where the log ends after that
+entry.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
-that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.
+that entry, so equal chains mean equal prefixes. A consumer that starts again is another `client`.
 `inc` counts the lives of a node from 1. Times are microseconds of the simulator's own clock; no
 node can see it.
 """
@@ -138,12 +138,12 @@ KINDS = (
     "final",
 )
 CONTROLLER_PARTITION = -1
-"""What rows call the controller's group."""
+"""The number of the controller's group in rows."""
 
 
 class Event(NamedTuple):
-    """One row. None where a kind has nothing to say; the table in the module's docstring says
-    what."""
+    """One row. Columns that a kind does not use are None; the table in the module's docstring lists
+    the columns of each kind."""
 
     eid: int
     """Place in the total order of the run, from 0 without gaps."""
@@ -164,7 +164,7 @@ class Event(NamedTuple):
     seq: int | None = None
     seq_last: int | None = None
     value: int | None = None
-    """What a record holds: unique per record, the same however often it is sent."""
+    """The value that a record holds: unique per record, the same however often it is sent."""
     code: str | None = None
     chain: int | None = None
     cand: int | None = None
@@ -175,7 +175,7 @@ class Event(NamedTuple):
     quorum: int | None = None
 
     def told(self) -> dict[str, int | str]:
-        """What this row says, by column: for people and JSON."""
+        """The columns of this row that have a value, for people and JSON."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
@@ -186,10 +186,10 @@ Listener: TypeAlias = Callable[[Event], None]
 
 
 class History:
-    """The rows of one run, and who wants to see them as they come.
+    """The rows of one run, and the listeners that see them as they come.
 
-    `now` is the simulator's clock. Listeners run at once, in the order they were added; one that
-    raises ends the run there.
+    `now` is the simulator's clock. Listeners are called at once, in the order in which they were
+    added; an exception of a listener ends the run.
     """
 
     __slots__ = ("_listeners", "_now", "rows")
@@ -200,7 +200,7 @@ class History:
         self._listeners: dict[str, tuple[Listener, ...]] = dict.fromkeys(KINDS, ())
 
     def listen(self, kinds: Iterable[str], listener: Listener) -> None:
-        """Call `listener` with each coming row of these kinds."""
+        """Call `listener` with each new row of these kinds."""
         for kind in kinds:
             self._listeners[kind] = (*self._listeners[kind], listener)
 
@@ -230,8 +230,8 @@ class History:
         acks: int | None = None,
         quorum: int | None = None,
     ) -> Event:
-        """Note that something happened now; columns by name. Spelled out because it is called all
-        the time: a dictionary in between would cost three times as much."""
+        """Add a row for something that happens now; columns by name. They are spelled out because
+        this is called so often: a dictionary would cost three times as much."""
         where = (node, inc, client, op, partition, term, log_index, off)
         what = (pid, epoch, seq, seq_last, value, code, chain, cand)
         more = (hw, state_hash, aux, acks, quorum)
@@ -247,5 +247,5 @@ class History:
 
 
 def digest_of(rows: Iterable[Event]) -> bytes:
-    """16 bytes over rows, whatever process or Python they come from."""
+    """16 bytes over rows: the same in every process and on every Python."""
     return blake2b(msgpack.packb(list(rows)), digest_size=16).digest()

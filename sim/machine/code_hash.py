@@ -1,4 +1,4 @@
-"""Which code this is: what is kept of runs names it, for other code may make other runs."""
+"""Which code this is: files of runs name it, because other code may give other runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import which
 
 PACKAGES = ("broker", "idempotency", "log", "raft", "sim")
-"""What a run is made of."""
+"""The packages that a run consists of."""
 _DATA = (".sql", ".toml", ".txt")
 _OWN = "code_hash.py"
 _APART = (
@@ -21,16 +21,16 @@ _APART = (
     "sim/studies/catalogue/",
     "sim/studies/topics/",
 )
-"""Has no part in a run or in the tables that are made of it: what a shipped study asks for is
-compared word by word (`Study.decides`), topics of brokers are not simulated, and a planted mutant
-has its part as the code that it changes."""
+"""Files without a part in a run or in its tables. The texts of a shipped study are compared
+themselves (`Study.decides`), topics of brokers are not simulated, and a planted mutant counts by
+the code that it changes."""
 CHANGES = "+changes"
-"""Stands behind a commit that is not all of the code."""
+"""Suffix of a commit whose files were changed since."""
 
 
 def sources() -> Iterator[tuple[str, bytes]]:
-    """Every module and data file that simulates, or makes tables and pages of what was simulated,
-    by its place in `ottla`, in order."""
+    """Every module and data file that simulates, or that makes tables and pages of simulated runs,
+    with its path in `ottla`, in order."""
     for package in PACKAGES:
         yield from _below(files(f"ottla.{package}"), package)
 
@@ -46,8 +46,8 @@ def _below(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
 
 @cache
 def code() -> str:
-    """Sixteen letters over every module and every statement that has a part in a run, or in the
-    tables of a study."""
+    """Hash of every module and every statement that has a part in a run, or in the tables of a
+    study: 16 hex digits."""
     told = blake2b(digest_size=8)
     for name, data in sources():
         if name.startswith(_APART):
@@ -57,20 +57,20 @@ def code() -> str:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that this code lies in, with `+changes` behind it where files of
-    that commit were changed since; None where it lies in none. For people: another commit may have
-    the same code. Files that no commit has are no change: they may be what a run has written, and
-    for one to have a part in a run another must have been changed."""
+    """The commit of the checkout with this code; with `+changes` if files of that commit were
+    changed since; None: it is no checkout. For people: another commit may have the same code.
+    Untracked files do not count: a run may have written them, and they can have a part in a run
+    only if a tracked file was changed."""
     place = Path(str(files("ottla.sim")))
     if not place.is_dir() or _git(place, "ls-files", "--error-unmatch", _OWN) is None:
-        return None  # or it would be the commit of whoever has installed Ottla below a project
+        return None  # or it would be the commit of a project that has Ottla installed below it
     found = _git(place, "rev-parse", "HEAD")
     changes = _git(place, "status", "--porcelain", "--untracked-files=no")
     return f"{found}{CHANGES}" if found and changes else found
 
 
 def _git(place: Path, *asked: str) -> str | None:
-    """What git says there; None where it refuses, or is missing."""
+    """The output of git there; None: it refuses, or is missing."""
     git = which("git")
     if git is None:
         return None

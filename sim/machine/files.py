@@ -1,4 +1,4 @@
-"""Files that are whole or not there: what was kept before survives a full disk and a kill."""
+"""Files that are written whole or not at all: the old content survives a full disk and a kill."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import IO
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside its place and move it there. What is no plain file, such as /dev/stdout,
-    is written to as it is, and behind a link it is its file that is replaced. Raises `OSError`."""
+    """Write a temporary file beside `path` and move it there. What is no plain file, such as
+    /dev/stdout, is written directly; for a link, its target is replaced. Raises `OSError`."""
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
@@ -24,14 +24,14 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def lock(path: Path) -> IO[str] | None:
-    """A file that one process at a time may hold: held until it is closed, or its process ends,
-    however it does. None when somebody else holds it. Raises `OSError`."""
+    """A file that one process at a time may hold, until the file is closed or the process ends in
+    any way. None: another process holds it. Raises `OSError`."""
     file = path.open("w")
     try:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # Windows: two at once are not told
+    except ImportError:  # Windows: two at once are not detected
         return file
     except BlockingIOError:
         file.close()
@@ -40,9 +40,9 @@ def lock(path: Path) -> IO[str] | None:
 
 
 def no_folder(path: Path, error: OSError) -> str:
-    """What is said of a folder that cannot be made or written: which, why, and what to do."""
+    """The message about a folder that cannot be made or written: which, why, and what to do."""
     file = None
-    with suppress(OSError):  # a name that is too long, a folder that is closed to us
+    with suppress(OSError):  # a name that is too long, a folder that we may not read
         above = (path, *path.parents)
         file = next((each for each in above if each.exists() and not each.is_dir()), None)
     if file == path:

@@ -1,9 +1,9 @@
-"""Patches: what files of Ottla hold behind a patch, as `git diff` and `diff -u` write them.
+"""Patches: the content of Ottla's files with a patch in the format of `git diff` and `diff -u`.
 
-The work is git's: the files that the patch names are laid out in a folder of their own, as a
-checkout has them, `git apply` changes them there, and what they hold then is read back. So git says
-in its own words why a patch does not fit. What a patch changes beside the package, such as tests
-and documents, has no part in a run and is left out.
+git does the work: the files that the patch names are copied into a folder of their own, as in a
+checkout, `git apply` changes them there, and their content is read back. So if a patch does not
+fit, git says why in its own words. Changes of a patch outside the package, such as tests and
+documents, have no part in a run and are left out.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from ottla.sim.machine import trees
 from ottla.sim.machine.code_hash import PACKAGES
 
 _SOURCE = "src/ottla/"
-"""Where a checkout has what is in no package of its own."""
+"""Where a checkout has the files that are in no package of their own."""
 
 
 class PatchError(Exception):
-    """A patch is none, or does not fit this code; the text is one line that says why."""
+    """The patch is invalid, or does not fit this code; the text is one line that says why."""
 
 
 class Patched(NamedTuple):
-    """What a patch makes of Ottla."""
+    """The result of a patch."""
 
     changes: trees.Changes
     left_out: tuple[str, ...]
-    """Files that it changes beside the package."""
+    """Files outside the package that it changes."""
 
 
 def patched(patch: Path) -> Patched:
-    """What files hold behind this patch. Raises `PatchError`, and `OSError` for a patch that cannot
-    be read."""
+    """The content of files with this patch. Raises `PatchError`, and `OSError` for a patch that
+    cannot be read."""
     data = patch.read_bytes()
     with TemporaryDirectory(prefix="ottla-patch-") as folder:
         place = Path(folder)
@@ -58,8 +58,8 @@ def patched(patch: Path) -> Patched:
 
 
 def _named(place: Path, data: bytes) -> tuple[str, Sequence[str]]:
-    """How many folders a name has in front that are none of its own (`-p1`: git's a/ and b/), and
-    the files that the patch names. Raises `PatchError`."""
+    """How many folders in front of a name are not its own (`-p1`: git's a/ and b/), and the files
+    that the patch names. Raises `PatchError`."""
     told = {depth: _names(place, data, depth) for depth in ("-p1", "-p0")}
     for depth, names in told.items():
         if any(map(_ours, names)):
@@ -68,7 +68,7 @@ def _named(place: Path, data: bytes) -> tuple[str, Sequence[str]]:
 
 
 def _names(place: Path, data: bytes, depth: str) -> list[str]:
-    """Each file once: a renamed one has two names. Raises `PatchError`."""
+    """The names of files, each once; a renamed file has two names. Raises `PatchError`."""
     found = []
     for each in _git(place, data, depth, "--numstat", "-z").split("\0"):
         name = each.rsplit("\t", 1)[-1]
@@ -87,11 +87,11 @@ def _content(path: Path) -> bytes | None:
 
 
 def _git(place: Path, data: bytes, *options: str) -> str:
-    """What `git apply` prints there. Raises `PatchError`."""
+    """The output of `git apply` there. Raises `PatchError`."""
     git = which("git")
     if git is None:
         raise PatchError("git is not there, which applies patches; install it, or use --tree DIR")
-    # Not of the checkout that a temporary folder may lie in.
+    # A temporary folder may lie in a checkout, whose git variables must not apply.
     outside = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     done = subprocess.run(  # noqa: S603 - git, with a patch as its input
         [git, "apply", "--whitespace=nowarn", *options],

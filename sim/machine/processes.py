@@ -1,11 +1,11 @@
-"""Processes that run seeds, and that end when nobody waits for them any more.
+"""Processes that run seeds, and that end when their results are no longer wanted.
 
-A pipe says so: its other end is closed when the work is over, when it is interrupted, and by the
-system when the parent is killed. A process at work on several runs looks at `over()` between two of
-them; one whose parent is gone ends at once. Ctrl-C goes to every process of a terminal: here the
-parent alone minds it, for a pool whose processes die on their own tells of that, not of Ctrl-C. So
-that one which comes while a process is still starting is not met by the interpreter's own handler,
-processes are born with it blocked, and take it up when they have said to ignore it.
+They learn that by a pipe: its other end is closed when the work is over, when it is interrupted,
+and by the system when the parent is killed. A process that works on several runs checks `over()`
+between two of them; one whose parent is gone ends at once. Ctrl-C goes to every process of a
+terminal, but only the parent may handle it: a pool whose processes die by themselves reports that
+instead of Ctrl-C. A Ctrl-C during the start of a process would meet the interpreter's own handler.
+So processes start with the signal blocked, and unblock it after they have set it to be ignored.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class NobodyWaitsError(Exception):
-    """What a process was at is wanted by nobody any more."""
+    """The results of a process are no longer wanted."""
 
 
 class _Pool(ProcessPoolExecutor):
-    """Starts a process when there is work for one more: in `submit`, and nowhere else."""
+    """Starts a process only in `submit`, when there is work for one more."""
 
     def submit(
         self, fn: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs
@@ -50,9 +50,9 @@ class _Pool(ProcessPoolExecutor):
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Within, what ends a command is only noted, and heard at the end: a process that is half born
-    would be met by nobody, or tell of it in a traceback. To block signals does not do it: another
-    thread may take one, and its handler runs in the main thread all the same."""
+    """Within the block, signals that end a command are only noted, and handled at its end:
+    otherwise a half-started process would be left alone, or print a traceback. Blocking signals is
+    not enough: another thread may take one, and its handler runs in the main thread anyway."""
     handlers = {each: signal.getsignal(each) for each in _STOPS}
     if current_thread() is not main_thread() or None in handlers.values():
         yield
@@ -71,7 +71,7 @@ def _undisturbed() -> Iterator[None]:
 
 @contextmanager
 def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """So many fresh processes. Behind the block they are gone, within a run or so."""
+    """So many fresh processes. They end after the block, within about one run."""
     context = get_context("spawn")
     theirs, ours = context.Pipe(duplex=False)
     if _CAN_BLOCK:
@@ -86,9 +86,9 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def as_they_end(asked: Iterator[Future[_Result]], ahead: int) -> Iterator[Future[_Result]]:
-    """Each future when it is done, and not when those before it are; at most `ahead` of them are
-    asked for and not given yet. Of those that are done at once what broke comes last: it ends the
-    work, and what the others came to would be lost."""
+    """Each future when it is done, even if earlier ones are not; at most `ahead` of them are
+    requested and not returned yet. Of those done at the same time, a failed one comes last: it ends
+    the work, and the results of the others would be lost."""
     running: list[Future[_Result]] = []
     while True:
         running += islice(asked, ahead - len(running))
@@ -102,7 +102,7 @@ def as_they_end(asked: Iterator[Future[_Result]], ahead: int) -> Iterator[Future
 
 
 def go_on() -> None:
-    """Between two runs. Raises `NobodyWaitsError` in a process whose work is over."""
+    """Call this between two runs. Raises `NobodyWaitsError` in a process whose work is over."""
     if _over.is_set():
         raise NobodyWaitsError
 

@@ -1,7 +1,7 @@
-"""The CPythons of this machine: which are there, which can do something, and what they say.
+"""The CPythons of this machine: which exist, which can do a task, and what they print.
 
-They are looked for where they usually are: by name in the PATH, and among pyenv's versions. Each is
-asked for its version and tries what is to be done in one go; of each minor version one is told of.
+They are searched by name in the PATH, and among pyenv's versions. Each is asked for its version and
+tries the task at once. One is returned for each minor version.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from subprocess import PIPE
 from typing import NamedTuple, TypeAlias
 
 MINORS = range(11, 20)
-"""Of Python 3: Ottla asks for 3.11, and later ones are looked for as well."""
+"""Minor versions of Python 3: Ottla needs 3.11, and later ones are searched as well."""
 _ASK = "import sys; print(sys.implementation.name, *sys.version_info[:2]); {task}"
 
 Child: TypeAlias = "subprocess.Popen[str]"
 
 
 class InterpreterError(Exception):
-    """An interpreter does not run what it was asked to; the text says which and why."""
+    """An interpreter cannot run what it was asked to; the text says which and why."""
 
 
 class Found(NamedTuple):
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
     path: str
     lacks: str
-    """Why it could not do what it was asked to, with its path; empty if it could."""
+    """Why it could not do the task, with its path; empty: it could."""
 
 
 def mine() -> str:
@@ -40,8 +40,8 @@ def mine() -> str:
 
 
 def pythons(task: str = "pass") -> dict[str, Found]:
-    """One interpreter for each minor version of CPython, in order; one that can do the task, a
-    statement, if there is any."""
+    """One interpreter for each minor version of CPython, in order; one that can do the task (a
+    statement), if there is one."""
     found: dict[str, Found] = {}
     for path in _candidates():
         version, lacks = tried(path, task)
@@ -63,7 +63,7 @@ def _candidates() -> Iterator[str]:
 
 
 def tried(path: str, task: str) -> tuple[str, str]:
-    """The version of a CPython, empty for what is none; and what it lacks for a task."""
+    """The version of a CPython, empty for anything else; and what it lacks for a task."""
     told, lacks = "", ""
     try:
         for line in said(path, ["-c", _ASK.format(task=task)], {}):
@@ -80,9 +80,10 @@ def said(
     environment: Mapping[str, str],
     children: list[Child] | None = None,
 ) -> Iterator[str]:
-    """What a fresh process with this very code says, line by line; it is added to `children`.
+    """The output of a fresh process with this very code, line by line; the process is added to
+    `children`.
 
-    Raises `InterpreterError` if there is none, or if it does not end well.
+    Raises `InterpreterError` if there is no such interpreter, or if it fails.
     """
     # This very code, whatever the interpreter has installed.
     surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), **environment}

@@ -1,8 +1,8 @@
-"""Trees: another Ottla than this one, beside it, and a Python that has it first on its path.
+"""Trees: another Ottla beside this one, and a Python that has it first on its path.
 
-A tree is a folder that has the package `ottla` in it. A copy of this one is made with some of its
-files written otherwise, or left out. That is how a broken Ottla is run without a word in the code
-for it, and how this one stays what it is.
+A tree is a folder with the package `ottla`. It is made as a copy of this Ottla with some files
+changed or left out. So a broken Ottla can be run without any code for it in Ottla, and this one
+stays unchanged.
 
 | where a file lies | its name here |
 |---|---|
@@ -22,16 +22,16 @@ from ottla.sim.machine.code_hash import PACKAGES
 
 NAME = "ottla"
 Changes = Mapping[str, bytes | None]
-"""What files hold instead, by their names here; None: they are not there."""
+"""The new content of files, by their names here; None: the file is left out."""
 
 
 def package() -> Path:
-    """Where this Ottla lies."""
+    """The folder of this Ottla."""
     return Path(str(files(f"{NAME}.sim"))).parent
 
 
 def content(name: str) -> bytes | None:
-    """What a file of this Ottla holds; None where there is none. Raises `OSError`."""
+    """The content of a file of this Ottla; None: there is no such file. Raises `OSError`."""
     path = _homes().get(name.partition("/")[0], _outer()) / name
     return path.read_bytes() if path.is_file() else None
 
@@ -56,8 +56,8 @@ def copied(folder: Path, changes: Changes) -> Path:
 
 
 def surroundings(tree: Path) -> dict[str, str]:
-    """The environment of a Python that takes this tree for Ottla; to be started with `-P`, or the
-    folder that it is started in would come first."""
+    """The environment of a Python that uses this tree as Ottla; start it with `-P`, or its working
+    folder would come first."""
     behind = os.environ.get("PYTHONPATH")
     path = f"{tree}{os.pathsep}{behind}" if behind else str(tree)
     return {**os.environ, "PYTHONPATH": path}
@@ -69,5 +69,5 @@ def _outer() -> Path:
 
 
 def _homes() -> dict[str, Path]:
-    """The folder that each package lies in: links are lost on some checkouts (`ottla/__init__`)."""
+    """The folder of each package: links are lost in some checkouts (`ottla/__init__`)."""
     return {each: Path(str(files(f"{NAME}.{each}"))).parent for each in PACKAGES}

@@ -1,10 +1,9 @@
 """The catalogue of mutants: what each lacks, and where it is looked for.
 
-Which invariants notice it is no guess but measured; ids and figures stand in
-`docs/reference/mutants.md`. A mutant is swept under the settings in which its
-mechanism is at work at all: a window that is one batch too short is not missed by who has one batch
-in flight. Everything else is the swarm's. Each says why, and the page shows both, so that nobody
-takes its figures for those of a plain sweep.
+Which invariants notice a mutant is measured; `docs/reference/mutants.md` has the figures. A mutant
+is swept under settings that use its mechanism: a window that is one batch too short makes no
+difference to a client with one batch in flight. The swarm draws everything else. Each row says why,
+and the page shows both, so that its figures are not mistaken for those of a plain sweep.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Row:
 
     @property
     def settings(self) -> Settings:
-        """What its sweep is told."""
+        """The settings of its sweep."""
         return self.conditions.settings
 
 
@@ -287,5 +286,5 @@ BY_ID = {each.id: each for each in CATALOGUE}
 
 
 def mutants_of(ids: str) -> Mutants:
-    """The set that these ids name, separated by spaces. Raises `KeyError` for one that is none."""
+    """The mutants with these ids, separated by spaces. Raises `KeyError` for an unknown one."""
     return frozenset(BY_ID[each].mutant for each in ids.split())

@@ -1,6 +1,6 @@
 """Produce requests without one of Kafka's checks, or with two of them in the other order.
 
-Each is the broker's own `Several` but for one question (`ottla.broker.wire.api.produce`).
+Each class is the broker's own `Several` with one method changed (`ottla.broker.wire.api.produce`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class _AnyAcks(produce.Several):
     """Step 8 is left out."""
 
     def refuse_acks(self, item: produce.Item) -> PartitionProduced | None:
-        """As `Several.refuse_acks`; any acks may do."""
+        """As `Several.refuse_acks`, but allows any acks."""
         return None
 
 
@@ -27,7 +27,7 @@ class _AcksFirst(produce.Several):
     """Step 8 comes before steps 4 and 5."""
 
     def unreadable(self, item: produce.Item) -> PartitionProduced | None:
-        """As `Several.unreadable`, behind what comes after it."""
+        """As `Several.unreadable`, but after the check of acks."""
         return self.refuse_acks(item) or super().unreadable(item)
 
 
@@ -38,7 +38,7 @@ _WITHOUT: dict[Mutant, type[produce.Several]] = {
 
 
 def produce_without(mutants: Mutants) -> Callable[[ProduceRequest, Call], None]:
-    """Who answers produce requests on a node that does without these."""
+    """The handler of produce requests on a node with these mutants."""
     for mutant, several in _WITHOUT.items():
         if mutant in mutants:
             return partial(produce.begin, several=several)

@@ -1,7 +1,7 @@
-"""Conditions under which mutants are swept, for those that need the same.
+"""Conditions under which mutants are swept, for those that need the same ones.
 
-A mutant shows where its mechanism is at work: the nemesis is told what to try, and clients and
-limits go with it. What is not told is the swarm's.
+A mutant shows if its mechanism is used. So the nemesis gets programs that lead there, with clients
+and limits that fit. The swarm draws all other settings.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ Settings: TypeAlias = Mapping[str, int | str | bool]
 
 
 class Conditions(NamedTuple):
-    """Under which settings a mutant is swept."""
+    """The settings under which a mutant is swept, and the reason."""
 
     settings: Settings
     why: str
-    """They are these."""
+    """Why these settings."""
 
 
 SWARM = Conditions({}, "it shows without help: all is left to the swarm")
@@ -78,7 +78,7 @@ QUESTIONS = Conditions(
 
 
 def short_of(faults: str, every_ms: int) -> Settings:
-    """The leader is left out of what is healed, and what is left must serve one more record."""
+    """The leader is left out of the healing, and the other nodes must store one more record."""
     return {
         "nodes": 3,
         "leader_left_out": True,

@@ -11,7 +11,7 @@ from ottla.sim.mutants.mutant import Mutant, Mutants
 
 
 class _KeepingHosting(Hosting):
-    """Takes replicas out of the node, and leaves their logs on its disk."""
+    """Removes replicas from the node, and leaves their logs on its disk."""
 
     def _drop(self, groups: Sequence[GroupId]) -> None:
         for group in groups:
@@ -23,5 +23,5 @@ class _KeepingNode(Node):
 
 
 def node_without(mutants: Mutants) -> type[Node]:
-    """What a node is that does without these."""
+    """The class of a node with these mutants."""
     return _KeepingNode if Mutant.DELETED_LOGS_KEPT in mutants else Node

@@ -1,7 +1,7 @@
 """`MutatedPartition`: a partition without one of its safety mechanisms; one override each.
 
-Where the broker asserts what a mechanism keeps from happening, the mutant leaves the assertion out
-as well: an invariant that looks on has to notice, not the broker itself.
+If the broker asserts what a mechanism ensures, the mutant leaves out the assertion as well: an
+invariant must notice the mutant, not the broker itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ottla.sim.mutants.table import MutatedTable
 
 
 class _LastingEpochs(OffsetIndex):
-    """Keeps the epochs of what is cut off."""
+    """Keeps the epochs of truncated entries."""
 
     def truncate_from(self, index: LogIndex) -> None:
         """As `OffsetIndex.truncate_from`."""
@@ -67,14 +67,14 @@ class MutatedPartition(Partition):
         self._forgets_at: Micros = 0
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
-        """As `Partition.submit`; it may serve before it knows what earlier terms left."""
+        """As `Partition.submit`, but may serve before it has applied what earlier terms left."""
         leadership = self.leadership
         if Mutant.SERVES_UNSYNCED in self.mutants and leadership.leading and not leadership.synced:
             self._synced(now)
         super().submit(ticket, now)
 
     def truncated(self, first: LogIndex) -> None:
-        """As `Partition.truncated`; what was applied may be cut off, and stays applied."""
+        """As `Partition.truncated`, but applied entries may be cut off, and stay applied."""
         if first > self.state.applied or Mutant.STALE_LEADERS_HEARD not in self.mutants:
             super().truncated(first)
             return
@@ -85,7 +85,7 @@ class MutatedPartition(Partition):
             super()._apply_delete_records(offset)
 
     def deadline(self) -> Micros | None:
-        """As `Partition.deadline`; every replica may forget by its own clock."""
+        """As `Partition.deadline`, but every replica may forget producers by its own clock."""
         due = super().deadline()
         if Mutant.EXPIRES_BY_CLOCK not in self.mutants:
             return due
@@ -101,10 +101,10 @@ class MutatedPartition(Partition):
 
 
 class _PatientAdmission(Admission):
-    """Keeps what is queued beyond the term in which it was admitted."""
+    """Keeps its queue after the term in which it was admitted."""
 
     def fail(self) -> None:
-        """Leadership is lost, the queue stays; its mutexes and what was speculated do not."""
+        """Leadership is lost and the queue stays, but not its mutexes and speculation."""
         for item in self.queue:
             if isinstance(item, ProduceTicket):
                 item.in_flight = None
@@ -113,12 +113,12 @@ class _PatientAdmission(Admission):
 
 
 class _LastFirstMutex(ProducerMutex[ProduceTicket]):
-    """Whoever came last is served first."""
+    """Serves the last one that came first."""
 
     __slots__ = ()
 
     def release(self, producer_id: ProducerId) -> ProduceTicket | None:
-        """As `ProducerMutex.release`, from the other end of the line."""
+        """As `ProducerMutex.release`, from the other end of the queue."""
         line = self._lines.get(producer_id)
         if line:
             line.rotate(1)
@@ -126,13 +126,13 @@ class _LastFirstMutex(ProducerMutex[ProduceTicket]):
 
 
 class _EndlessPurgatory(Purgatory):
-    """Has whoever waits for a commit wait for it, or for the end of the leadership."""
+    """Lets tickets wait for a commit until it happens, or until the leadership ends."""
 
     def overdue(self, now: Micros) -> None:
-        """As `Purgatory.overdue`; nothing ever is."""
+        """As `Purgatory.overdue`, but nothing is ever overdue."""
 
     def open_tickets(self) -> Iterable[Ticket]:
-        """As `Purgatory.open_tickets`; nothing has a deadline."""
+        """As `Purgatory.open_tickets`, but nothing has a deadline."""
         return ()
 
 
@@ -140,7 +140,7 @@ class _EagerPurgatory(Purgatory):
     """Answers acks=all when the leader has appended."""
 
     def enter(self, items: Iterable[Item]) -> None:
-        """As `Purgatory.enter`, as if everybody had asked for acks=1."""
+        """As `Purgatory.enter`, as if all had asked for acks=1."""
         entering = list(items)
         for item in entering:
             if isinstance(item, ProduceTicket) and item.acks == -1:

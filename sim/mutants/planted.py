@@ -1,18 +1,18 @@
 """Planted mutants: product code with a few words changed, as data.
 
-The catalogue's mutants lack a mechanism that somebody had in mind who knows how runs are judged.
-These were planted by people who had read the product alone, so what they break is what a bug might
-break. Each is a text in one file, there exactly once, and what stands in its place.
+A mutant of the catalogue lacks a mechanism that its author knew, and the author also knew how runs
+are judged. Planted mutants come from people who had read only the product, so they break what a bug
+might break. Each is a text that a file has exactly once, and its replacement.
 
 | field | what it is |
 |---|---|
 | `id` | its name, such as `P07` |
-| `room` | which room it breaks |
-| `file` | a file of the package, as the repository has it: `raft/core.py` |
-| `old`, `new` | the text that stands there once, and what is put in its place |
+| `room` | the room that it breaks |
+| `file` | a file of the package, as in the repository: `raft/core.py` |
+| `old`, `new` | the text that the file has once, and its replacement |
 | `breaks` | what no longer holds |
-| `shows` | how somebody could notice |
-| `excuse` | optional: why no plain sweep can notice |
+| `shows` | how it could be noticed |
+| `excuse` | optional: why no plain sweep can notice it |
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _TOLD = ("id", "room", "file", "old", "new", "breaks", "shows")
 
 
 class PlantedError(Exception):
-    """A table of planted mutants, or one of them, is none; the text is one line that says why."""
+    """A table of planted mutants, or one of them, is invalid; the text is one line that says
+    why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Planted:
     excuse: str = ""
 
     def put_into(self, source: str) -> str:
-        """What the file holds with it. Raises `PlantedError`."""
+        """The content of the file with the mutant. Raises `PlantedError`."""
         times = source.count(self.old)
         if times != 1:
             raise PlantedError(
@@ -75,12 +76,12 @@ def read(text: str) -> tuple[Planted, ...]:
 
 
 def shipped() -> tuple[Planted, ...]:
-    """Those that come with Ottla."""
+    """The mutants that come with Ottla."""
     return read(SHIPPED.read_text(encoding="utf-8"))
 
 
 def named(found: Iterable[Planted], id_: str) -> Planted | None:
-    """The one of this name, however it is written; None if there is none."""
+    """The mutant of this name, in upper or lower case; None: there is none."""
     return next((each for each in found if each.id.lower() == id_.lower()), None)
 
 

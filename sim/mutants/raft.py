@@ -1,7 +1,7 @@
 """`MutatedCore`: a member of a Raft group without one of its safety mechanisms.
 
-Most of them are one question each that the core asks its state (`ottla.raft.state`), answered
-otherwise here. The others change what one input does, or when an answer may leave.
+Most mutants change the answer to one question that the core asks its state (`ottla.raft.state`).
+The others change what one input does, or when an answer may leave.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ class MutatedState(RaftState):
     mutants: Mutants
 
     def asks_first(self) -> bool:
-        """As `RaftState.asks_first`; an election may begin in earnest."""
+        """As `RaftState.asks_first`, but an election may begin without a pre-vote."""
         return Mutant.NO_PRE_VOTE not in self.mutants and super().asks_first()
 
     def holds_lease(self, at: Micros) -> bool:
-        """As `RaftState.holds_lease`; a live leader may be no reason to refuse."""
+        """As `RaftState.holds_lease`, but a live leader may be no reason to refuse."""
         return Mutant.NO_PRE_VOTE not in self.mutants and super().holds_lease(at)
 
     def has_vote_for(self, candidate: NodeId) -> bool:
-        """As `RaftState.has_vote_for`; a vote that is given may be given again."""
+        """As `RaftState.has_vote_for`, but a given vote may be given again."""
         return Mutant.VOTES_TWICE in self.mutants or super().has_vote_for(candidate)
 
     def is_up_to_date(self, message: RequestVote) -> bool:
-        """As `RaftState.is_up_to_date`; any log may do."""
+        """As `RaftState.is_up_to_date`, but any log may count."""
         return Mutant.VOTES_FOR_SHORTER_LOGS in self.mutants or super().is_up_to_date(message)
 
     def matches(self, message: AppendEntries) -> bool:
-        """As `RaftState.matches`; whatever stands before the entries may do."""
+        """As `RaftState.matches`, but any preceding entry may match."""
         if Mutant.NO_MATCH_CHECK in self.mutants and message.prev_index <= self.log.last_index:
             return True
         return super().matches(message)
 
     def held_by_majority(self, leader: Leader) -> LogIndex:
-        """As `RaftState.held_by_majority`; the leader may count what its disk does not have."""
+        """As `RaftState.held_by_majority`, but the leader may count entries that its disk lacks."""
         if Mutant.ACKS_BEFORE_SYNC not in self.mutants:
             return super().held_by_majority(leader)
         return reached([*(each.match for each in leader.progress.values()), self.log.last_index])
 
     def commits_by_counting(self, leader: Leader, index: LogIndex) -> bool:
-        """As `RaftState.commits_by_counting`; entries of earlier terms may be committed, too."""
+        """As `RaftState.commits_by_counting`, but for entries of earlier terms, too."""
         if Mutant.COUNTS_OLD_TERMS in self.mutants:
             return True
         return super().commits_by_counting(leader, index)
@@ -86,18 +86,19 @@ class MutatedCore(RaftCore):
         self._mutants = mutants
         cast(MutatedState, self._state).mutants = mutants
         if Mutant.COMMIT_AHEAD in mutants and log.last_index > 1:
-            # Entry 1 says who votes and stands in a fresh log, too, which nobody has started again.
+            # Not entry 1 of a fresh log: it only names the voters, and such a log was never
+            # restarted.
             self._state.commit_to(log.last_index)
 
     def step(self, message: Message, at: Micros) -> None:
-        """As `RaftCore.step`; a leader that was deposed may be heard as if it led still."""
+        """As `RaftCore.step`, but a deposed leader may be heard as if it still led."""
         if isinstance(message, AppendEntries) and Mutant.STALE_LEADERS_HEARD in self._mutants:
             self._hear(message, at)
         else:
             super().step(message, at)
 
     def _hear(self, message: AppendEntries, at: Micros) -> None:
-        """Take entries of any term, and look at committed ones as if they were not."""
+        """Take entries of any term, and treat committed entries as if they were not."""
         state = self._state
         if message.term < state.term:
             message = replace(message, term=state.term)
@@ -107,29 +108,29 @@ class MutatedCore(RaftCore):
         state.commit = max(committed, state.commit)
 
     def follow(self, message: AppendEntries, at: Micros) -> AppendReply | None:
-        """Always the general way, which does without what is switched off."""
+        """Always the general way, which lacks the mechanism."""
         return None
 
     def advance(self, now: Micros) -> None:
-        """As `RaftCore.advance`; a leader may never ask whether a majority hears it."""
+        """As `RaftCore.advance`, but a leader may never check whether a majority hears it."""
         role = self._state.role
         if Mutant.NO_PRE_VOTE in self._mutants and isinstance(role, Leader):
             role.check_at = None
         super().advance(now)
 
     def propose(self, proposals: Sequence[Proposal], expected_term: Term) -> LogIndex | None:
-        """As `RaftCore.propose`; any term may do."""
+        """As `RaftCore.propose`, but in any term."""
         if Mutant.ANY_TERM_APPENDS in self._mutants:
             expected_term = self.term
         return super().propose(proposals, expected_term)
 
     def step_down(self, now: Micros) -> None:
-        """As `RaftCore.step_down`; a leader may stay, whatever is uncertain."""
+        """As `RaftCore.step_down`, but a leader may stay although an outcome is uncertain."""
         if Mutant.KEEPS_LEADING not in self._mutants:
             super().step_down(now)
 
     def persisted(self, index: LogIndex, term: Term, now: Micros) -> None:
-        """As `RaftCore.persisted`; it may count for whatever stands at the index by now."""
+        """As `RaftCore.persisted`, but may count for whatever entry is at the index by now."""
         super().persisted(index, term, now)
         if Mutant.SYNCS_BY_INDEX in self._mutants:
             self._believe_durable(index)
@@ -145,7 +146,7 @@ class MutatedCore(RaftCore):
             state.outbox.send(AppendReply(group, me, role.leader, term, True, log.persisted))
 
     def ready(self) -> Ready:
-        """As `RaftCore.ready`; a success may leave before the disk has what it speaks of."""
+        """As `RaftCore.ready`, but a success may leave before its entries are on the disk."""
         ready = super().ready()
         if Mutant.ACKS_BEFORE_SYNC in self._mutants:
             early = [each for each in ready.messages_after if _is_success(each)]
@@ -159,5 +160,5 @@ def _is_success(message: Message) -> bool:
 
 
 def core_without(mutants: Mutants) -> Callable[..., RaftCore]:
-    """How to make the cores of a node that does without these."""
+    """What makes the cores of a node with these mutants."""
     return partial(MutatedCore, mutants=mutants) if mutants else RaftCore

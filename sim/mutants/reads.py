@@ -22,7 +22,7 @@ class _OpenReads(Reads):
 
 
 class _NarrowReads(Reads):
-    """Calls out of range what nobody has committed yet."""
+    """Answers OFFSET_OUT_OF_RANGE for offsets that are not committed yet."""
 
     def _fetch(self, ticket: FetchTicket) -> ErrorCode:
         if ticket.offset > self.state.high_watermark and not self._contradicts(ticket):
@@ -31,7 +31,7 @@ class _NarrowReads(Reads):
 
 
 class _ListsLogEnd(Reads):
-    """Tells who asks for the latest offset where the log ends."""
+    """Returns the log end as the latest offset."""
 
     def _list_offsets(self, ticket: ListOffsetsTicket) -> None:
         super()._list_offsets(ticket)
@@ -40,7 +40,7 @@ class _ListsLogEnd(Reads):
 
 
 class _TellsLogEnd(Reads):
-    """Shows what is committed, and tells where the log ends."""
+    """Shows what is committed, but returns the log end as high watermark."""
 
     def _fetch(self, ticket: FetchTicket) -> ErrorCode:
         error = super()._fetch(ticket)
@@ -49,7 +49,7 @@ class _TellsLogEnd(Reads):
 
 
 class _EndlessEpochs(Reads):
-    """Has every epoch end where the log does."""
+    """Lets every epoch end at the log end."""
 
     def _epoch_end(self, ticket: EpochEndTicket) -> None:
         super()._epoch_end(ticket)
@@ -67,7 +67,7 @@ _WITHOUT: dict[Mutant, type[Reads]] = {
 
 
 def reads_without(state: PartitionState, mutants: Mutants) -> Reads:
-    """The reads of a partition that does without these."""
+    """The reads of a partition with these mutants."""
     for mutant, reads in _WITHOUT.items():
         if mutant in mutants:
             return reads(state)

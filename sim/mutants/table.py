@@ -1,7 +1,7 @@
 """`MutatedTable`: a producer table without one of its safety mechanisms.
 
-Mutants of the rules change no code: they ask the rules about other facts than were observed, which
-is one more look-up table made when the profile is compiled. The others override one method each.
+Mutants of the rules change no code: they give the rules other facts than those observed, by one
+more look-up table made when the profile is compiled. The others override one method each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DUPLICATE = int(Fact.FINISHED | Fact.IN_FLIGHT)
 
 
 class MutatedTable(ProducerTable):
-    """See the module's docstring. `leads` says whether this replica leads at the moment."""
+    """See the module's docstring. `leads` says whether this replica leads now."""
 
     def __init__(
         self, profile: Profile, max_producers: int, mutants: Mutants, leads: Callable[[], bool]
@@ -35,7 +35,7 @@ class MutatedTable(ProducerTable):
         self._window = profile.window - (Mutant.SHORT_WINDOW in mutants)
 
     def facts(self, identity: BatchIdentity, term: Term) -> int:
-        """As `ProducerTable.facts`; a first sequence may be enough to be taken for a duplicate."""
+        """As `ProducerTable.facts`, but an equal first sequence may be enough for a duplicate."""
         facts = super().facts(identity, term)
         producer = self._applied.get(identity.producer_id)
         if (
@@ -49,7 +49,7 @@ class MutatedTable(ProducerTable):
         return facts
 
     def decide(self, identity: BatchIdentity, term: Term) -> Any:
-        """As `ProducerTable.decide`, with the finished batch that begins alike."""
+        """As `ProducerTable.decide`, with the finished batch of the same first sequence."""
         if Mutant.FIRST_SEQUENCE_ONLY in self.mutants:
             producer = self._applied.get(identity.producer_id)
             known = () if producer is None else tuple(producer.finished)
@@ -59,7 +59,7 @@ class MutatedTable(ProducerTable):
         return super().decide(identity, term)
 
     def begin(self, identity: BatchIdentity, term: Term) -> InFlight:
-        """As `ProducerTable.begin`; a new epoch may replace the old one at once."""
+        """As `ProducerTable.begin`, but a new epoch may replace the old one at once."""
         producer = self._applied.get(identity.producer_id)
         if (
             Mutant.EPOCH_BEFORE_COMMIT in self.mutants
@@ -79,32 +79,32 @@ class MutatedTable(ProducerTable):
         term: Term,
         now: Micros = 0,
     ) -> Waiters:
-        """As `ProducerTable.apply`; followers may look away."""
+        """As `ProducerTable.apply`, but followers may ignore it."""
         if Mutant.STATE_IN_LEADER_ONLY in self.mutants and not self._leads():
             return NOBODY
         return super().apply(identity, base_offset, max_timestamp, index=index, term=term, now=now)
 
     def new_term(self, term: Term) -> list[InFlight]:
-        """As `ProducerTable.new_term`; what was in flight may be kept."""
+        """As `ProducerTable.new_term`, but what was in flight may stay."""
         if Mutant.SPECULATION_KEPT in self.mutants:
             return []
         return super().new_term(term)
 
     def expire(self, producer_ids: Iterable[ProducerId]) -> None:
-        """As `ProducerTable.expire`; those with requests in flight lose these too."""
+        """As `ProducerTable.expire`, but requests in flight are dropped, too."""
         if Mutant.EVICTS_IN_FLIGHT in self.mutants:
             for producer_id in producer_ids:
                 self._flights.pop(producer_id, None)
         super().expire(producer_ids)
 
     def forget(self, producer_ids: Iterable[ProducerId]) -> None:
-        """Forget them here and now, whatever the log says."""
+        """Forget producers at once, whatever the log says."""
         for producer_id in producer_ids:
             self._applied.pop(producer_id, None)
         self._recount()
 
     def adopt(self, decoding: Decoding) -> None:
-        """As `ProducerTable.adopt`; a snapshot may come without producers."""
+        """As `ProducerTable.adopt`, but a snapshot may restore no producers."""
         super().adopt(decoding)
         if Mutant.SNAPSHOT_WITHOUT_STATE in self.mutants:
             self._applied.clear()
@@ -117,7 +117,7 @@ class MutatedTable(ProducerTable):
 
 
 def _outcomes(profile: Profile, mutants: Mutants) -> tuple[Outcome, ...]:
-    """What follows from each set of facts when the rules are told something else."""
+    """The outcome for each set of facts if the rules get other facts."""
     barrier = profile.gap_after_barrier and Mutant.GAPS_WITHOUT_BARRIER not in mutants
     compiled = compile_outcomes(profile.rules, barrier)
     told: list[Outcome] = []

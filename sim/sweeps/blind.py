@@ -1,24 +1,24 @@
-"""Blind sweeps: is a mutant noticed by who was told nothing?
+"""Blind sweeps: is a mutant noticed without any hint?
 
-The kill matrix (`kills.py`) tells each sweep what to try. Here nobody is told anything: every
-mutant, of the catalogue or planted, is swept as `ottla sim sweep` sweeps the broker, with all
-left to the swarm, the profile too, from a first seed that is the same for all. It stops at the
-first seed that fails. That seed's number is one draw of a geometric distribution and no rate: its
-mean is the seeds to kill, and so is its spread. A sweep that goes to the end gives a share, with
-its interval.
+The kill matrix (`kills.py`) gives each sweep settings that fit the mutant. Here there are none:
+every mutant, of the catalogue or planted, is swept as `ottla sim sweep` sweeps the broker. The
+swarm draws all settings, the profile too. All sweeps begin at the same seed. A sweep stops at the
+first seed that fails. The number of that seed is a single draw of a geometric distribution, not a
+rate: both its mean and its deviation are about the seeds to kill. A sweep that goes to the end
+gives a share, with its interval.
 
 | what notices | what it is |
 |---|---|
 | an invariant | it does not hold |
-| broke | an exception that is no verdict ended the run: the code is broken, and says so |
-| did not end | the seed needed more CPU than `LIMIT_S`, and without the mutant a tenth at most |
-| does not import | the code with the mutant is none |
+| broke | an exception that is no verdict ended the run: the code is broken |
+| did not end | more CPU than `LIMIT_S`, and without the mutant at most a tenth of it |
+| does not import | the code with the mutant cannot be imported |
 
-A seed that fails without the mutant as well shows nothing of it: each that fails is run once more
-without, and counts only if that passes.
+A seed that also fails without the mutant shows nothing about it. So each seed that fails is run
+once more without the mutant, and counts only if that passes.
 
-Each mutant has a process of its own, with a tree of its own if it was planted (`blind_child.py`);
-`jobs` of them are at work at a time.
+Each mutant has a process of its own, and a copy of the code if it was planted (`blind_child.py`);
+`jobs` of them run at a time.
 """
 
 from __future__ import annotations
@@ -41,35 +41,36 @@ from ottla.sim.sweeps.blind_process import Child
 from ottla.sim.sweeps.bounds import interval
 
 FIRST = 3_000_000
-"""The first seed: other seeds than those of the told rates, and of what anybody tries at 0."""
+"""The first seed: not among the seeds of the kill matrix, nor those that people try from 0."""
 SEEDS = 300
 LIMIT_S = 60.0
 """CPU seconds of one seed; without a mutant the longest of hundreds takes two or three."""
 FAR_BELOW = 0.1
-"""So much of the limit a seed may need without the mutant, if it is to count as hanging with it."""
+"""The part of the limit that a seed may need without the mutant, if it counts as hanging with
+it."""
 NO_IMPORT = "does not import"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A mutant as a blind sweep knows it: how to run it, and what to say of it."""
+    """A mutant for a blind sweep: how to run it, and what to say of it."""
 
     id: str
     room: str
     breaks: str
     shows: str
     excuse: str
-    """Why no plain sweep can notice; empty: it should."""
+    """Why no plain sweep can notice it; empty: one should."""
     planted: Planted | None = None
-    """None: one of the catalogue, whose id is a setting."""
+    """None: a mutant of the catalogue, whose id is a setting."""
 
     @property
     def settings(self) -> str:
-        """What its sweep is told, in TOML: nothing but the mutant."""
+        """The settings of its sweep, in TOML: only the mutant."""
         return RunConfig(mutants="" if self.planted else self.id).told()
 
     def changes(self) -> trees.Changes:
-        """What its files hold instead. Raises `PlantedError`."""
+        """The changed content of its files. Raises `PlantedError`."""
         if self.planted is None:
             return {}
         there = trees.content(self.planted.file)
@@ -84,36 +85,36 @@ def of_the_catalogue(row: Row) -> Target:
 
 
 def of_a_table(planted: Planted) -> Target:
-    """A planted one."""
+    """A planted mutant."""
     return Target(planted.id, planted.room, planted.breaks, planted.shows, planted.excuse, planted)
 
 
 @dataclass(frozen=True, slots=True)
 class BlindKills:
-    """What a blind sweep found of one mutant."""
+    """What a blind sweep found out about one mutant."""
 
     id: str
     first: int
     """The first seed that was run."""
     seeds: int
-    """How many were run."""
+    """How many seeds were run."""
     killed: int
     noticed: tuple[tuple[str, int], ...]
-    """What noticed, in how many of the killed seeds, the most frequent first."""
+    """What noticed it, in how many of the killed seeds, the most frequent first."""
     failing: int | None
     """The first seed that killed it."""
     whole: bool
-    """It went on behind the first that killed it, so that there is a share."""
+    """Whether it went on after the first seed that killed it, so that there is a share."""
     cpu_s: float = 0.0
-    """Of its seeds."""
+    """CPU seconds of its seeds."""
     reason: str = ""
     """What was noticed first."""
     without: tuple[int, ...] = ()
-    """Seeds that fail without the mutant as well."""
+    """Seeds that also fail without the mutant."""
 
     @property
     def number(self) -> int | None:
-        """Which seed killed it first, counted from 1."""
+        """The number of the first seed that killed it, counted from 1."""
         return None if self.failing is None else self.failing - self.first + 1
 
     @property
@@ -133,7 +134,7 @@ class Sweep:
         limit_s: float = LIMIT_S,
         told: Callable[[int], None] = lambda _: None,
     ):
-        """`told` hears how many seeds have been run, of all mutants together."""
+        """`told` is called with the number of seeds run so far, of all mutants together."""
         self._seeds, self._to_the_end, self._limit = seeds, to_the_end, limit_s
         self._told, self._done = told, 0
         self._lock, self._of_plain = Lock(), Lock()
@@ -143,8 +144,8 @@ class Sweep:
         self._over = False
 
     def kills(self, targets: Sequence[Target], jobs: int) -> Iterator[BlindKills]:
-        """What became of each, as they are done; behind the last, or when nobody asks for more,
-        no process is left. Raises `PlantedError`, and `OSError`."""
+        """The result of each mutant, as they are done. After the last one, or when the caller
+        stops, no process is left. Raises `PlantedError` and `OSError`."""
         with ThreadPoolExecutor(jobs) as pool:
             asked = [pool.submit(self.one, each) for each in targets]
             try:
@@ -155,13 +156,13 @@ class Sweep:
                 self.end()
 
     def one(self, target: Target) -> BlindKills:
-        """What becomes of one mutant. Raises `PlantedError`, and `OSError`."""
+        """The result of one mutant. Raises `PlantedError` and `OSError`."""
         changes = target.changes()
         found = _Found(target.id, self._seeds, self._to_the_end)
         seeds = iter(self._seeds)
         with TemporaryDirectory(prefix="ottla-") as folder:
             tree = trees.copied(Path(folder), changes) if changes else trees.package().parent
-            while not found.over:  # a process whose seed did not end is gone: the next goes on
+            while not found.over:  # a seed that does not end ends its process: begin another one
                 with self._begun(tree, target.settings) as child:
                     if not child.ready:
                         found.no_import(child.last_words())
@@ -170,7 +171,7 @@ class Sweep:
         return found.kills()
 
     def end(self) -> None:
-        """End every process that is at work."""
+        """End every process that is running."""
         with self._lock:
             self._over = True
             children = [*self._children]
@@ -213,7 +214,7 @@ class Sweep:
 
 
 class _Found:
-    """What has been found of one mutant by now."""
+    """What has been found out about one mutant so far."""
 
     def __init__(self, id_: str, seeds: range, to_the_end: bool):
         self.over = False
@@ -225,7 +226,7 @@ class _Found:
         self._without: list[int] = []
 
     def add(self, result: Seed, *, without: bool) -> None:
-        """One more seed; `without`: it fails without the mutant as well."""
+        """Add one seed; `without`: it also fails without the mutant."""
         self._seeds += 1
         self._cpu_s += result.cpu_s
         if without:
@@ -235,7 +236,7 @@ class _Found:
         self.over = self._seeds == self._left or (bool(self._killed) and not self._to_the_end)
 
     def no_import(self, reason: str) -> None:
-        """There is nothing to run."""
+        """The code cannot be imported."""
         self._seeds = max(self._seeds, 1)
         self._kill(self._first, [NO_IMPORT], reason)
 
@@ -246,7 +247,7 @@ class _Found:
             self._failing, self._reason = seed, reason
 
     def kills(self) -> BlindKills:
-        """What was found."""
+        """The result."""
         return BlindKills(
             self._id,
             self._first,

@@ -1,12 +1,13 @@
-"""What runs the seeds of a blind sweep: a process that has one mutant, and takes seeds one by one.
+"""Runs the seeds of a blind sweep: a process with one mutant that takes seeds one by one.
 
 `python -P -m ottla.sim.sweeps.blind_child SETTINGS LIMIT`, with the mutant's tree first on the
-path. Seeds come in on standard input, one a line; a line of JSON goes out for each, and one before
-the first that says that everything was imported. The end of its input ends it.
+path. Seeds come in on standard input, one a line. A line of JSON goes out for each; one before the
+first says that everything was imported. The process ends when its input ends.
 
-A mutant may go round for ever. So each seed has a limit in CPU seconds, by a timer of the process,
-which counts no waiting; what needs longer is told of, and the process ends at once, for nothing in
-it can be trusted any more. Memory has a limit too, for what goes round may also collect.
+A mutant may loop for ever. So each seed has a limit in CPU seconds, by a timer of the process,
+which does not count waiting. If a seed needs longer, the process reports it and ends at once,
+because its state can no longer be trusted. Memory has a limit too, because an endless loop may also
+allocate.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
     from ottla.sim.run import Outcome
 
 BROKE, HUNG = "broke", "did not end"
-"""Beside ids of invariants, what may notice: the run itself broke, or went round for ever."""
+"""What may notice besides invariants: the run itself broke, or did not end."""
 MOST_MEMORY = 4 << 30
-"""Bytes of addresses: some twenty times what a run takes."""
-_END, _SAY = os._exit, os.write  # a run replaces what belongs to the outside world
+"""Bytes of address space: about twenty times what a run takes."""
+_END, _SAY = os._exit, os.write  # bound here, because a run replaces the outside world
 
 
 class Seed(NamedTuple):
-    """What became of a seed."""
+    """The result of a seed."""
 
     seed: int
     noticed: list[str]
-    """Invariants that do not hold, or one of the two words above; empty: nobody noticed."""
+    """Invariants that do not hold, or one of the two words above; empty: nothing was noticed."""
     reason: str
     cpu_s: float
 
@@ -63,7 +64,7 @@ def main() -> None:
 def _noticed(run: Callable[[], Outcome]) -> tuple[list[str], str]:
     try:
         outcome = run()
-    except Exception as error:  # noqa: BLE001 - it breaks before its run has begun, or behind it
+    except Exception as error:  # noqa: BLE001 - raised before the run began, or after it
         return [BROKE], f"{type(error).__name__}: {error}"
     if outcome.broke:
         return [BROKE], str(outcome.broke)
@@ -80,7 +81,7 @@ def _limit_time(out: int, seed: int, limit: float) -> None:
         _say(out, Seed(seed, [HUNG], f"did not end within {limit:.0f} s of CPU", limit))
         _END(1)
 
-    if hasattr(signal, "setitimer"):  # not on Windows: there whoever waits has a clock of its own
+    if hasattr(signal, "setitimer"):  # not on Windows: there the parent uses its own clock
         signal.signal(signal.SIGPROF, ends)
         signal.setitimer(signal.ITIMER_PROF, limit)
 

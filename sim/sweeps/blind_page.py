@@ -1,7 +1,7 @@
 """Blind kills in words, and their part of `docs/reference/mutants.md`: the section *Blind*.
 
-It stands behind the told rates, was written by `ottla sim mutants --blind --page`, and is made in
-parts as they are: rows of mutants that were not asked for stay. Nothing else on the page changes.
+It follows the kill matrix and is written by `ottla sim mutants --blind --page`, also in parts: rows
+of mutants that were not asked for stay. Nothing else on the page changes.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ _NOBODY = "nobody"
 
 
 class NotBlindError(Exception):
-    """What stands there is no section of blind kills; the text says which row is none."""
+    """The text is no section of blind kills; the message names the first bad row."""
 
 
 def split(text: str) -> tuple[str, str]:
-    """A page in two: the told rates, and the section, empty where there is none."""
+    """A page in two parts: the kill matrix, and the section, which may be empty."""
     told, heading, rest = text.partition(f"\n{HEADING}\n")
     return told, heading[1:] + rest
 
 
 def noticed(found: BlindKills) -> str:
-    """Who noticed, in how many seeds where there may be several."""
+    """What noticed it; in how many seeds, if the sweep went to the end."""
     if not found.whole:
         return ", ".join(name for name, _ in found.noticed) or _NOBODY
     return ", ".join(f"{name} {count}" for name, count in found.noticed) or _NOBODY
 
 
 def when(found: BlindKills) -> str:
-    """At which seed it was killed first, and how often."""
+    """The number of the seed that killed it first, and how often it was killed."""
     if found.number is None:
         return f"survived {found.seeds}"
     if not found.whole:
@@ -70,7 +70,7 @@ def when(found: BlindKills) -> str:
 
 
 def over_all(found: Sequence[BlindKills], targets: Mapping[str, Target]) -> str:
-    """How many died, of those that can; and when."""
+    """How many mutants died, of those that can, and when."""
     numbers = sorted(each.number for each in found if each.number is not None)
     alive = [each for each in found if each.number is None]
     excused = sum(bool(targets[each.id].excuse) for each in alive)
@@ -97,7 +97,7 @@ def section(found: Sequence[BlindKills], targets: Mapping[str, Target]) -> str:
 
 
 def kept(text: str) -> list[BlindKills]:
-    """What a section was written from, or none. Raises `NotBlindError`."""
+    """The results from which a section was written. Raises `NotBlindError`."""
     found = []
     rows = [line for line in text.splitlines() if line.startswith("|")][2:]
     for line in rows:
@@ -112,8 +112,8 @@ def kept(text: str) -> list[BlindKills]:
 def merged(
     found: Sequence[BlindKills], text: str, targets: Mapping[str, Target]
 ) -> list[BlindKills]:
-    """What was found, with the rows of a section for mutants that were not asked for and that
-    there still are, in the order of `targets`. Raises `NotBlindError`."""
+    """The results, and the rows of a section for mutants that were not swept now and still exist,
+    in the order of `targets`. Raises `NotBlindError`."""
     fresh = {each.id: each for each in found}
     both = {each.id: each for each in kept(text)} | fresh
     return [both[each] for each in targets if each in both]

@@ -1,4 +1,4 @@
-"""One process of a blind sweep, seen from who asks it for seeds (`blind_child.py` is inside)."""
+"""One process of a blind sweep, from outside (`blind_child.py` runs inside)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ottla.sim.machine import trees
 from ottla.sim.sweeps.blind_child import BROKE, HUNG, Seed
 
 _PATIENCE = 20
-"""Times the limit, by the clock: for who cannot even count its own CPU seconds."""
+"""Times the limit, by the clock: for a process that does not count its own CPU seconds."""
 _MODULE = "ottla.sim.sweeps.blind_child"
 
 
 class Child:
-    """It is there from the beginning, and gone behind its block, or when it is closed."""
+    """A running child; it ends after its block, or when it is closed."""
 
     def __init__(self, tree: Path, settings: str, limit: float):
         self._limit, self._late = limit, False
@@ -34,7 +34,7 @@ class Child:
             stdout=PIPE,
             stderr=self._said,
             text=True,
-            start_new_session=True,  # Ctrl-C is for who asked for the sweep
+            start_new_session=True,  # Ctrl-C is for the parent
         )
         self.ready = bool(self._line())
 
@@ -48,24 +48,24 @@ class Child:
 
     @property
     def ended(self) -> bool:
-        """It runs nothing any more."""
+        """Whether it has ended."""
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """End it, whatever it is at. Safe from any thread."""
+        """Kill it, whatever it does. Safe from any thread."""
         self._process.kill()
 
     def close(self) -> None:
-        """End it, and leave nothing of it behind."""
+        """End it, and clean up."""
         self.kill()
         with suppress(BrokenPipeError):
             self._process.communicate()
         self._said.close()
 
     def run(self, seed: int) -> Seed:
-        """What became of a seed. One that ends the process itself broke it."""
+        """The result of a seed. A seed that ends the process itself broke it."""
         assert self._process.stdin is not None, "piped"
-        with suppress(BrokenPipeError):  # it says nothing any more, which is noticed below
+        with suppress(BrokenPipeError):  # then it says nothing any more, which is noticed below
             self._process.stdin.write(f"{seed}\n")
             self._process.stdin.flush()
         said = self._line()
@@ -75,7 +75,7 @@ class Child:
         return Seed(seed, [noticed], f"its process ended: {self.last_words()}", self._limit)
 
     def last_words(self) -> str:
-        """The last line that it said of errors."""
+        """The last line of its error output."""
         self._process.wait()
         self._said.seek(0)
         lines = self._said.read().decode(errors="replace").strip().splitlines()

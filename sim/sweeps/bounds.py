@@ -1,20 +1,20 @@
-"""What can be said of all runs once some were looked at: how often at most.
+"""What follows for all runs after some were observed: how often something happens at most.
 
-That nothing was found in n runs does not say that there is nothing; it says how rare it is. The
+That nothing was found in n runs does not mean that there is nothing; it means that it is rare. The
 bound is Clopper's and Pearson's, one-sided at 95 %: the largest share with which so few hits or
-fewer would still come up once in twenty times. Without any hit it is 1 - 0.05^(1/n), which is about
-3/n ("rule of three").
+fewer would still be seen once in twenty times. Without any hit it is 1 - 0.05^(1/n), about 3/n
+("rule of three").
 
-An estimate between none and all has Wilson's two-sided interval of 95 %, for tables and charts;
-where none was hit, or all were, it ends at the one-sided bound, so that a table and a sentence of
-the same runs say the same.
+An estimate between none and all has Wilson's two-sided interval of 95 %, for tables and charts. If
+no run was hit, or all were, the interval ends at the one-sided bound, so that a table and a
+sentence about the same runs agree.
 
-The unit is what is independent of one another: a run, or a seed where each is run with several
-variants. Records of one run share its faults, so their number bounds nothing: a run that loses one
-mostly loses many.
+Only independent units may be counted: runs, or seeds if each is run with several variants. Records
+of one run share its faults, so their number gives no bound: a run that loses one usually loses
+many.
 
-What is counted in full needs no bound: that a demo's own run lost 0 of its records is no estimate,
-for each of them was looked for in every log.
+What is counted completely needs no bound. That a demo's run lost 0 of its records is no estimate,
+because each of them was looked up in every log.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ RISK = 0.05
 """How often the bound may be too low."""
 _Z = 1.96
 _SMALL = 0.1
-"""A share from here on is said in hundredths, a smaller one as one in so many."""
+"""Shares from here on are written in hundredths, smaller ones as one in so many."""
 _HALVINGS = 60
 
 
 def upper_bound(hits: int, runs: int) -> float:
-    """The share of all runs that are hit, at most, where `hits` of `runs` were.
+    """The largest share of all runs that may be hit, if `hits` of `runs` were.
 
     >>> round(upper_bound(0, 1_000), 6), round(upper_bound(1, 10), 4), upper_bound(3, 3)
     (0.002991, 0.3942, 1.0)
@@ -66,7 +66,7 @@ def interval(hits: int, runs: int) -> tuple[float, float, float]:
 
 
 def bounded(runs: int, hits: int = 0) -> str:
-    """The bound in words, rounded away from what it would be nice to say.
+    """The bound in words, rounded up.
 
     >>> bounded(1_000), bounded(20), bounded(1_000, 3)
     ('with 95 % confidence at most 1 in 334', 'with 95 % confidence at most 14 in 100', \
@@ -81,7 +81,7 @@ def bounded(runs: int, hits: int = 0) -> str:
 
 
 def _at_most(hits: int, runs: int, share: float) -> float:
-    """How likely so many hits or fewer are."""
+    """The probability of so many hits or fewer."""
     if share >= 1:
         return 0.0
     return sum(

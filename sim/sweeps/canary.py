@@ -1,16 +1,16 @@
-"""The canary: every sweep carries mutants that have to be noticed.
+"""The canary: mutants that every sweep must notice.
 
-A sweep in which nothing fails looks the same whether nothing is wrong or nobody looks. So beside
-its seeds each sweep, that of a study too, runs the broker with one safety mechanism switched off,
-in the same kind of process. Is that not noticed, then what the seeds say is worth nothing: the
-sweep is void (TigerBeetle's canary fuzzer, which must fail).
+A sweep in which nothing fails looks the same whether nothing is wrong or the checkers are blind. So
+besides its seeds each sweep, also that of a study, runs the broker with one safety mechanism
+switched off, in the same kind of process. If that is not noticed, the results of the seeds are
+worth nothing: the sweep is void (TigerBeetle's canary fuzzer, which must fail).
 
-There are two, because there are two places where a run is judged, and one may be blind by itself:
-while it goes on, which ends a run at the first hit, and at its end. One producer has one record
-under way at a time, and nothing else goes wrong. One mutant answers acks=all when the leader has
-appended (sim-M06): each answer is one record too early, no more, and sim-I09 has to be exact to
-notice. With the other followers keep nothing of producers (sim-M03): nothing comes of it as long as
-the leader lives, and only who compares the states in the end, for sim-I25, can tell.
+There are two mutants, because runs are judged in two places, and either may be blind: while the run
+goes on, which ends it at the first violation, and at its end. One producer sends one record at a
+time, and nothing else goes wrong. One mutant answers acks=all when the leader has appended
+(sim-M06): each answer is exactly one record too early, so sim-I09 has to be exact. With the other,
+followers keep no producers (sim-M03): that has no effect as long as the leader lives, and only a
+comparison of states at the end, sim-I25, can show it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ottla.sim.run import run_choices
 from ottla.sim.settings.settings import RunConfig
 
 MUTANTS = {"M06": "sim-I09", "M03": "sim-I25"}
-"""What has to notice each: the first is judged online, the second at the end."""
+"""The invariant that must notice each: the first is judged online, the second at the end."""
 CONFIG = RunConfig(
     profile="reference-strict",
     load_ms=500,
@@ -34,16 +34,17 @@ CONFIG = RunConfig(
 
 
 class Canary(NamedTuple):
-    """What became of it: one row."""
+    """The result of the canary: one row."""
 
     mutant: str
-    """Both, or the first that was not noticed."""
+    """Both mutants, or the first that was not noticed."""
     noticed: bool
-    """Is it not, the sweep is void."""
+    """If false, the sweep is void."""
     invariant: str
-    """Which noticed them; empty for none."""
+    """The invariants that noticed them; empty: none."""
     reason: str
-    """What was noticed; if a run of its own broke, which says nothing of checkers, how."""
+    """What was noticed; or, if the canary's own run broke, which says nothing about checkers,
+    how."""
 
     def __str__(self) -> str:
         if self.noticed:
@@ -55,7 +56,7 @@ class Canary(NamedTuple):
 
 
 def canary() -> Canary:
-    """Run both: all their choices are the plain ones."""
+    """Run both mutants, with the plain choices."""
     reasons = []
     for mutant, invariant in MUTANTS.items():
         outcome = run_choices(Replayed(Tape()), CONFIG.with_(mutants=mutant), swarm=False)

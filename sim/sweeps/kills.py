@@ -1,8 +1,8 @@
 """The kill matrix: how many seeds until a mutant is caught, and by which invariant.
 
 Each mutant is swept under its own settings (`catalogue.py`). Its figure is the number of seeds
-until the first that fails, estimated from the share of seeds that do: with a share of p it takes
-1/p on average. A share of a few hundred seeds is itself uncertain, so it comes with its interval.
+until the first that fails, estimated from the share of seeds that fail: with a share of p it takes
+1/p on average. A share of a few hundred seeds is uncertain, so it comes with its interval.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ottla.sim.settings.settings_file import from_toml
 from ottla.sim.sweeps.bounds import interval
 
 CHUNK = 25
-"""Seeds of one mutant that a process runs before it gives back what it found."""
+"""Seeds of one mutant that a process runs before it returns its results."""
 PROFILE = "reference-strict"
-"""What mutants are made of: it has no hole of its own (docs/decisions/0012)."""
+"""The profile of mutants: it has no known hole of its own (docs/decisions/0012)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """What a sweep found of one mutant."""
+    """What a sweep found out about one mutant."""
 
     row: Row
     start: int
@@ -34,11 +34,11 @@ class Kills:
     seeds: int
     killed: int
     invariants: tuple[tuple[str, int], ...]
-    """Which noticed, in how many of the killed seeds, the most frequent first."""
+    """The invariants that noticed it, in how many of the killed seeds, the most frequent first."""
     failing: int | None = None
-    """The first seed that failed; None if none did, or nobody kept it."""
+    """The first seed that failed; None: none did, or it was not kept."""
     broke: tuple[int, ...] = ()
-    """Seeds whose run itself broke: which is a bug of the simulator, and kills nothing."""
+    """Seeds whose run itself broke, which is a bug of the simulator and no kill."""
 
     @property
     def share(self) -> tuple[float, float, float]:
@@ -47,20 +47,20 @@ class Kills:
 
     @property
     def seeds_to_kill(self) -> float | None:
-        """Seeds until the first kill, on average; None if none was seen."""
+        """Seeds until the first kill, on average; None: there was none."""
         return self.seeds / self.killed if self.killed else None
 
 
 def settings_of(row: Row) -> RunConfig:
-    """Under which settings a mutant is swept: the swarm leaves those of its row alone."""
+    """The settings under which a mutant is swept: the swarm does not change those of its row."""
     return from_toml("", {"profile": PROFILE, "mutants": row.id, **row.settings})
 
 
 def matrix(
     ids: Sequence[str], seeds: range, jobs: int, told: Callable[[int], None] = lambda _: None
 ) -> Iterator[Kills]:
-    """The kills of these mutants, as they are done; `told` hears how many seeds were run, of all
-    mutants together. Raises `KeyError` for an unknown id."""
+    """The kills of these mutants, as they are done. `told` is called with the number of seeds run,
+    of all mutants together. Raises `KeyError` for an unknown id."""
     rows = [BY_ID[each] for each in ids]
     starts = range(seeds.start, seeds.stop, CHUNK)
     chunks = [range(start, min(start + CHUNK, seeds.stop)) for start in starts]
@@ -101,7 +101,7 @@ def _joined(parts: Sequence[Kills]) -> Kills:
 
 
 def kills(row: Row, seeds: range, *, once: bool = False) -> Kills:
-    """Sweep one mutant; with `once` until the first seed that catches it."""
+    """Sweep one mutant; with `once` only until the first seed that catches it."""
     config = settings_of(row)
     found: Counter[str] = Counter()
     tried = killed = 0

@@ -1,13 +1,14 @@
-"""The meta-test: is one seed one history, in every process, on every Python?
+"""The meta-test: does one seed give one history, in every process, on every Python?
 
-Each seed is run in this process and again in fresh ones, in which everything is different that must
-not matter: the hash seed, the layout of the heap, how many seeds were run before, the interpreter.
-Digests are compared; where they differ, both histories are fetched and the first event that is not
-the same is named. They are fetched from processes in which all that ran before is run again: what
-leaks from run to run shows only behind the runs that it leaks from.
+Each seed is run in this process and again in fresh ones, which differ in everything that must not
+matter: the hash seed, the layout of the heap, how many seeds were run before, the interpreter.
+Digests are compared. If they differ, both histories are fetched, and the first event that differs
+is named. They are fetched from processes that repeat all that ran before, because what leaks from
+one run to the next shows only after the runs that it leaks from.
 
-A child is this very module: `python -m ottla.sim.sweeps.meta FIRST COUNT SETTINGS SEEDS` prints a
-digest a line; of those of SEEDS, which may be none, also each event, a line each, before it.
+A child is this module: `python -m ottla.sim.sweeps.meta FIRST COUNT SETTINGS SEEDS` prints one
+digest a line. For each of SEEDS, which may be empty, it also prints each event before the digest,
+one a line.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from ottla.sim.run import Outcome, run
 from ottla.sim.settings.settings_file import from_toml
 
 _PERTURB = 100_000
-"""Objects that stand about in a perturbed heap."""
+"""How many objects fill a perturbed heap."""
 _EVENT = "> "
-"""Begins the line of an event; that of a digest does not."""
+"""Marks the line of an event; the line of a digest has no mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,13 @@ class Variant:
     interpreter: str
     hash_seed: str
     warm: int = 0
-    """Seeds run beforehand, whose results nobody asks for."""
+    """How many seeds are run before, without results."""
     perturb: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Two variants that do not agree about a seed."""
+    """Two variants that disagree about a seed."""
 
     seed: int
     left: str
@@ -66,14 +67,14 @@ class Plan:
 
 Progress: TypeAlias = Callable[[], None]
 ABLE = "import ottla.sim.sweeps.meta"
-"""What an interpreter with all libraries can do."""
+"""What an interpreter with all libraries can run."""
 LIBRARIES = ("crc32c", "msgpack", "sortedcontainers")
-"""All that it needs for that."""
+"""The libraries that it needs for that."""
 
 
 def variants(interpreters: Sequence[str], warm: int = 1_000) -> list[Variant]:
-    """All ways to run them: every interpreter, three hash seeds, a perturbed heap, a process that
-    has run `warm` other seeds before."""
+    """All variants: every interpreter, three hash seeds, a perturbed heap, a process that has run
+    `warm` other seeds before."""
     here = sys.executable
     found = [
         Variant("hash seed 0", here, "0"),
@@ -87,13 +88,13 @@ def variants(interpreters: Sequence[str], warm: int = 1_000) -> list[Variant]:
 def check(
     plan: Plan, others: Sequence[Variant], *, jobs: int = 1, progress: Progress = lambda: None
 ) -> Iterator[tuple[Variant, list[Mismatch]]]:
-    """Each variant with the seeds about which it disagrees with the first one, in order; `jobs` of
-    them run at a time, and `progress` is called for each digest, from any thread.
+    """Each variant with the seeds about which it disagrees with the first one, in order. `jobs` of
+    them run at a time; `progress` is called for each digest, from any thread.
 
     Raises `InterpreterError` for an interpreter that does not run.
     """
     for each in others:
-        if each.interpreter != sys.executable:  # one that cannot is found before the work of hours
+        if each.interpreter != sys.executable:  # find a broken one before hours of work
             list(_child(replace(each, warm=0), replace(plan, count=0)))
     with _asking(jobs) as (pool, children):
         running = [pool.submit(digests, each, plan, progress, children) for each in others]
@@ -111,7 +112,7 @@ def check(
 
 @contextmanager
 def _asking(jobs: int) -> Iterator[tuple[ThreadPoolExecutor, list[Child]]]:
-    """Threads that ask, and the children that they ask: behind the block both are gone."""
+    """Threads that ask, and the children that they ask; both end with the block."""
     pool, children = ThreadPoolExecutor(jobs), list[Child]()
     try:
         yield pool, children
@@ -125,7 +126,7 @@ def _asking(jobs: int) -> Iterator[tuple[ThreadPoolExecutor, list[Child]]]:
 def digests(
     variant: Variant, plan: Plan, progress: Progress, children: list[Child] | None = None
 ) -> list[str]:
-    """What a variant says of each seed; its process is added to `children`.
+    """The digest of each seed by a variant; its process is added to `children`.
 
     Raises `InterpreterError`.
     """
@@ -137,8 +138,8 @@ def digests(
 
 
 def _partings(left: Variant, right: Variant, plan: Plan, seeds: Sequence[int]) -> Iterator[str]:
-    """Where the two histories of each of these seeds part ways, all that was run before them being
-    run again."""
+    """Where the two histories of each of these seeds differ first, after repeating all that ran
+    before."""
     if not seeds:
         return
     again = replace(plan, count=seeds[-1] + 1 - plan.first)
@@ -148,7 +149,7 @@ def _partings(left: Variant, right: Variant, plan: Plan, seeds: Sequence[int]) -
 
 
 def _histories(lines: Iterator[str]) -> Iterator[list[str]]:
-    """The events of each seed that has any, and its digest behind them."""
+    """The events of each seed that has any, followed by its digest."""
     history: list[str] = []
     for line in lines:
         if line.startswith(_EVENT):
@@ -171,7 +172,8 @@ def _parting(left: Sequence[str], right: Sequence[str]) -> str:
 def _child(
     variant: Variant, plan: Plan, told: Sequence[int] = (), children: list[Child] | None = None
 ) -> Iterator[str]:
-    """What a process says of the seeds of a plan, line by line; of those `told` all events."""
+    """The output of a process for the seeds of a plan, line by line; for those in `told` with all
+    events."""
     environment = {
         "PYTHONHASHSEED": variant.hash_seed,
         "OTTLA_META": json.dumps([variant.warm, variant.perturb]),
@@ -182,7 +184,7 @@ def _child(
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The child: run seeds, print what is asked for."""
+    """The child: run seeds and print what is asked for."""
     first, count, settings, seeds = arguments
     config, told = from_toml(settings), frozenset(map(int, seeds.split()))
     warm, perturb = json.loads(os.environ.get("OTTLA_META", "[0, false]"))

@@ -1,9 +1,9 @@
-"""The kill matrix in words: a line a mutant, its figure over all, and the page that keeps both.
+"""The kill matrix in words: a line for each mutant, the figure over all, and the page with both.
 
-`docs/reference/mutants.md` is what `ottla sim mutants --page` wrote. Hours of a core stand in it,
-so it is made in parts: a page that is there keeps the rows of mutants that were not asked for.
-Figures come from those runs, so a test holds the page's shape and the scenarios in it, not its
-figures.
+`docs/reference/mutants.md` is written by `ottla sim mutants --page`. It has hours of CPU time in
+it, so it is made in parts: an existing page keeps the rows of mutants that were not swept now. A
+test checks the page's shape and the scenarios in it, but not its figures, because they come from
+those runs.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _NOT_KEPT = "was not kept"
 
 
 class NotAPageError(Exception):
-    """What stands there is no page of the matrix; the text says why."""
+    """The text is no page of the matrix; the message says why."""
 
 
 def scenarios() -> dict[str, list[str]]:
@@ -102,20 +102,19 @@ def span(kills: Kills) -> str:
 
 
 def noticed(kills: Kills) -> str:
-    """Invariants with the number of seeds in which they noticed."""
+    """Invariants, with the number of seeds in which they noticed."""
     return ", ".join(f"{name} {count}" for name, count in kills.invariants) or _NOBODY
 
 
 def swept_by(kills: Kills) -> str:
-    """The command that goes through the same seeds under the same settings."""
+    """The command that sweeps the same seeds under the same settings."""
     return _command(
         "sweep", "--seeds", str(kills.seeds), "--first", str(kills.start), row=kills.row
     )
 
 
 def failing_by(kills: Kills) -> str | None:
-    """The command that runs the first seed that failed; None where there is none, or none was
-    kept."""
+    """The command that runs the first seed that failed; None: none did, or it was not kept."""
     if kills.failing is None:
         return None
     return _command("run", "--seed", str(kills.failing), row=kills.row)
@@ -130,7 +129,8 @@ def _command(*words: str, row: Row) -> str:
 
 
 def over_all(found: Sequence[Kills]) -> str:
-    """Share killed, median and 95th percentile over mutants; who was not killed counts as never."""
+    """Share killed, median and 95th percentile over mutants; a mutant that was not killed counts as
+    infinite."""
     seeds = sorted(inf if each.seeds_to_kill is None else each.seeds_to_kill for each in found)
     killed = sum(each < inf for each in seeds)
     late = seeds[ceil(0.95 * len(seeds)) - 1]
@@ -142,7 +142,7 @@ def over_all(found: Sequence[Kills]) -> str:
 
 
 def by_themselves(found: Sequence[Kills]) -> str:
-    """In how many kills a node or a client broke a rule of its own, of all and by mutant."""
+    """In how many kills a node or a client broke a rule of its own, in all and by mutant."""
     own = [(each, dict(each.invariants).get(_OWN, 0)) for each in found]
     told = [f"sim-{each.row.id} {count} of {each.killed}" for each, count in own if count]
     by_mutant = f": {', '.join(told)}" if told else ""
@@ -187,7 +187,7 @@ def _looked_for(kills: Kills) -> str:
 
 
 def check(text: str) -> None:
-    """Whether `kept` reads every row; nothing at all will do. Raises `NotAPageError`."""
+    """Raises `NotAPageError` if `kept` cannot read every row; an empty text is allowed."""
     if not text.strip():
         return
     figures, _, where = text.partition(_WHERE.partition("\n\n")[0])
@@ -208,7 +208,8 @@ def _rows(text: str) -> list[str]:
 
 
 def kept(text: str) -> list[Kills]:
-    """What a page was written from, less mutants that are no longer in the catalogue."""
+    """The results from which a page was written, without mutants that are no longer in the
+    catalogue."""
     found = []
     failing = {id_: int(seed) for id_, seed in _FAILING.findall(text)}
     for id_, start, killed, seeds, invariants in _ROW.findall(text):
@@ -231,7 +232,7 @@ def kept(text: str) -> list[Kills]:
 
 
 def merged(found: Sequence[Kills], text: str) -> list[Kills]:
-    """What was found, with the rows of a page for mutants that were not asked for, by id."""
+    """The results, and the rows of a page for mutants that were not swept now, by id."""
     fresh = {each.row.id for each in found}
     old = [each for each in kept(text) if each.row.id not in fresh]
     return sorted([*old, *found], key=lambda each: each.row.id)

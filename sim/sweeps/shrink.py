@@ -1,18 +1,19 @@
-"""Shrinking: the same anomaly with as little as possible that is not plain.
+"""Shrinking: the same anomaly with as few choices as possible that are not plain.
 
-A tape holds every choice that was not zero, so a run is made plainer by striking choices: faults,
-workload and delays alike. It goes from the coarse to the fine, and again while anything helps:
+A tape holds every choice that was not zero, so removing choices makes a run plainer: faults,
+workload and delays alike. Shrinking goes from large to small, and begins again as long as anything
+helps:
 
 1. settings of the run: fewer records, one producer, nothing after the anomaly, no more nodes than
-   is usual, the defaults,
-2. whole purposes: all delays of all links, all disks, all that is drawn for elections,
+   usual, the defaults,
+2. whole purposes: all delays of all links, all disks, all choices for elections,
 3. whole streams: all delays of one link, all of the nemesis,
-4. halves of streams, then quarters, ... (delta debugging, Zeller 2002): of all streams before it
-   goes on to smaller parts, so that what is large falls first and the time is well spent,
-5. when none of that helps any more, single values: smaller ones.
+4. halves of streams, then quarters, ... (delta debugging, Zeller 2002): first of all streams, then
+   smaller parts, so that large parts go first and no time is wasted,
+5. if none of that helps any more, single values: smaller ones.
 
-Each step replays the run and keeps the change if an anomaly of the same kind shows. What a replay
-did not ask for any more is struck too: the tape of the replay is the new tape.
+Each step replays the run and keeps the change if an anomaly of the same kind shows. Choices that a
+replay no longer asks for are removed too: the tape of the replay is the new tape.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ _KEPT = frozenset(
         "records",
     }
 )
-"""Settings that are made smaller, or left, and never put back to their defaults."""
+"""Settings that are made smaller or kept, and never reset to their defaults."""
 
 
 class Attempt(NamedTuple):
-    """What came of one replay."""
+    """The result of one replay."""
 
     case: Case
-    """With the tape as the replay used it."""
+    """The case, with the tape as the replay used it."""
     at: Micros
     """When the anomaly showed."""
 
 
 Replay = Callable[[Case], Attempt | None]
-"""Replays a case; None when the anomaly in question does not show."""
+"""Replays a case; None: the anomaly does not show."""
 Progress = Callable[[int, int, Case], None]
-"""Told after each replay: how many so far, how many kept, and the smallest case."""
+"""Called after each replay with the number so far, the number kept, and the smallest case."""
 
 
 class Shrinker:
@@ -86,7 +87,7 @@ class Shrinker:
         return self.best.case
 
     def _try(self, case: Case) -> bool:
-        """Whether the anomaly still shows; if so this is the new best."""
+        """Whether the anomaly still shows; then this is the new best."""
         if self._enough():
             return False
         attempt = self._replay(case)
@@ -118,13 +119,13 @@ class Shrinker:
                 break
         plain = RunConfig()
         for name in SETTINGS:
-            # More records or a longer run would be the default, and are not plainer.
+            # More records or a longer run may be the default, but are not plainer.
             if name not in _KEPT:
                 self._try_settings({name: getattr(plain, name)})
 
     def _try_settings(self, changes: dict[str, Any]) -> bool:
-        """As `_try`. What makes no sense beside the other settings is no run, and left out: it may
-        make sense later, when one of those is back at its default."""
+        """As `_try`. Settings that contradict others are skipped: they may be possible later, when
+        those others are back at their defaults."""
         config = self.best.case.config
         try:
             changed = config.with_(**changes)
@@ -135,7 +136,7 @@ class Shrinker:
     # ---- purposes, streams and their parts
 
     def _purposes(self) -> None:
-        """Streams are named `link 1>2`: what they are for is the first word."""
+        """Streams have names such as `link 1>2`; the first word is the purpose."""
         purposes: dict[str, int] = {}
         for name in self.best.case.tape.taken:
             purpose = name.split(" ")[0]
@@ -167,7 +168,8 @@ class Shrinker:
             size //= 2
 
     def _strike_parts(self, name: str, size: int) -> None:
-        """Strike runs of `size` choices of a stream, from its end: what is late matters less."""
+        """Remove runs of `size` choices of a stream, from its end, because late choices matter
+        less."""
         start = len(self.best.case.tape.taken.get(name, {})) - size
         while start > -size and not self._enough():
             places = self.best.case.tape.taken.get(name, {})
@@ -202,8 +204,8 @@ def _end_after_anomaly(config: RunConfig, at: Micros) -> RunConfig | None:
 
 
 def _fewer_nodes(config: RunConfig) -> Iterator[dict[str, Any]]:
-    """Settings of the usual number of nodes for a run that has more, the plainest first. Replicas
-    and links go with them: by itself none of the three could change."""
+    """Settings for the usual number of nodes, for a run that has more, the plainest first. Replicas
+    and links change with it, because none of the three could change alone."""
     nodes = RunConfig().nodes
     if config.nodes <= nodes:
         return
@@ -214,7 +216,7 @@ def _fewer_nodes(config: RunConfig) -> Iterator[dict[str, Any]]:
 
 
 def _fewer(name: str, least: int) -> Callable[[RunConfig, Micros], RunConfig | None]:
-    """Halve a setting, as long as it is above the least."""
+    """What halves a setting as long as it is above `least`."""
 
     def propose(config: RunConfig, _at: Micros) -> RunConfig | None:
         value = getattr(config, name)

@@ -11,7 +11,7 @@ from ottla.sim.sweeps.tape_file import Case
 
 
 def replayer(shown: Anomaly) -> Replay:
-    """Replays a case; None unless an anomaly of that kind shows in it."""
+    """Replays a case; None: no anomaly of that kind shows."""
 
     def attempt(case: Case) -> Attempt | None:
         try:

@@ -1,11 +1,11 @@
-"""Sweeps: many seeds, several processes, results as Parquet that grows part by part.
+"""Sweeps: many seeds, several processes, results as Parquet files that are added part by part.
 
-Seeds are dealt out in chunks; a chunk that is done is one file, written whole or not at all
-(`sweep_folder.py`). So a sweep that was killed goes on where it stopped, with nothing lost and
-nothing counted twice. The canary (`canary.py`) is run anew whenever a sweep goes on: it stands for
+Seeds are distributed in chunks. A finished chunk is one file, written whole or not at all
+(`sweep_folder.py`). So a sweep that was killed goes on where it stopped, without losing or counting
+anything twice. The canary (`canary.py`) is run again whenever a sweep goes on, because it is about
 the code that runs now.
 
-Workers are fresh processes that get seeds and give back plain tuples.
+Workers are fresh processes that get seeds and return plain tuples.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ottla.sim.sweeps.sweep_folder import CHUNK, Folder, Plan, SeedResult
 from ottla.sim.sweeps.tape_file import Case, encode
 
 AHEAD = 4
-"""Parts per process that are handed out and not taken back: a slow one holds nobody up, and a
-sweep of any size keeps few results in memory."""
+"""Parts per process that are handed out and not taken back: a slow one does not hold up the others,
+and a sweep of any size keeps few results in memory."""
 
 
 class VoidSweepError(Exception):
@@ -65,12 +65,12 @@ def sweep(
     begins: Callable[[int], None] = lambda _: None,
 ) -> Iterator[SeedResult]:
     """Every seed's result: first those that `out` has already, which are not run again, then the
-    others. With one job they come in order; with more, part by part as parts come to their end,
-    and in order within a part.
+    others. With one job they come in order; with more, part by part as parts end, and in order
+    within a part.
 
-    `told` what became of the canary; `begins` hears how many were there already, when they have
-    been given and the first of the others is about to be run. Raises `VoidSweepError` before any
-    result when it was not noticed, `SweepError`, and `ConfigError` for settings that make no sense.
+    `told` is called with the canary's result. `begins` is called before the first new seed, with
+    the number of results that existed already. Raises `VoidSweepError` before any result if the
+    canary was not noticed, `SweepError`, and `ConfigError` for impossible settings.
     """
     from_toml(plan.settings)
     if out is None:
@@ -98,7 +98,8 @@ def _swept(
         raise VoidSweepError(str(found))
     todo = []
     there = 0
-    # Parts of a folder are of one size, whoever goes on with it; else all processes have work.
+    # Parts in a folder always have one size, so that any later sweep can go on; without a folder
+    # all processes get work.
     size = CHUNK if folder is not None else max(1, min(CHUNK, plan.seeds // jobs))
     for chunk in plan.chunks(size):
         known = None if folder is None else folder.read(chunk)
@@ -137,8 +138,8 @@ def _run_chunks(chunks: Iterable[range], plan: Plan, jobs: int) -> Iterator[_Don
 
 
 def run_chunk(seeds: range, settings: str) -> _Done:
-    """Run seeds one after the other; with the tapes of those that failed. One that breaks before
-    its run has begun, or when all is over, is a failed seed as others are, and has no tape."""
+    """Run seeds one after the other; also returns the tapes of those that failed. A seed that
+    breaks before its run has begun, or after it, counts as failed and has no tape."""
     config = from_toml(settings)
     results: list[SeedResult] = []
     tapes: dict[int, bytes] = {}

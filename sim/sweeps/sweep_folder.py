@@ -1,4 +1,4 @@
-"""What a sweep is, and the folder that keeps what came of it.
+"""What a sweep is, and the folder that keeps its results.
 
     OUT/sweep.json          what is swept: first seed, count, settings; and by what code: a resumed
                             sweep must match
@@ -7,9 +7,9 @@
     OUT/canary.parquet      one row: was the canary noticed? Is it not, the sweep is void
     OUT/.lock               held while a sweep is at work there: two at once would meet
 
-A part is one file, written whole or not at all. What it is of, seeds, settings and code, stands in
-the metadata of its schema, for files get copied and mixed up: one that is not what its name and
-sweep.json say, or whose rows are of other seeds, is refused as one that is damaged is.
+A part is one file, written whole or not at all. The metadata of its schema names its seeds,
+settings and code, because files get copied and mixed up. A part that does not fit its name and
+sweep.json, or has rows of other seeds, is refused like a damaged one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ottla.sim.sweeps.canary import Canary
 CHUNK = 25
 """Seeds in a part."""
 _KEY = b"ottla."
-"""Begins the names of what a part says of itself."""
+"""Prefix of the names of a part's metadata."""
 
 
 class SweepError(Exception):
@@ -35,17 +35,17 @@ class SweepError(Exception):
 
 
 class SeedResult(NamedTuple):
-    """What came of one seed: one row."""
+    """The result of one seed: one row."""
 
     seed: int
     verdict: str
     invariant: str
-    """Of the first anomaly; empty when there is none, and when it broke outside of its run."""
+    """Invariant of the first anomaly; empty: there is none, or it broke outside of its run."""
     reason: str
-    """Empty when the verdict is ok."""
+    """Empty if the verdict is ok."""
     digest: str
     config: str
-    """Name of the settings that the seed drew."""
+    """The name (hash) of the settings that the seed drew."""
     steps: int
     rows: int
     choices: int
@@ -61,10 +61,10 @@ class Plan:
     first: int
     seeds: int
     settings: str = ""
-    """TOML: what every seed has in common."""
+    """TOML: the settings that all seeds have in common."""
 
     def chunks(self, size: int = CHUNK) -> Iterator[range]:
-        """Seeds, part by part."""
+        """The seeds, part by part."""
         end = self.first + self.seeds
         for start in range(self.first, end, size):
             yield range(start, min(start + size, end))
@@ -76,20 +76,20 @@ class Plan:
 
 
 class Swept(NamedTuple):
-    """What stands in `sweep.json`."""
+    """The content of `sweep.json`."""
 
     plan: Plan
     code: str
-    """What the seeds were swept by; empty where an older Ottla did not say."""
+    """The code that ran the seeds; empty: an older Ottla did not say."""
     commit: str
-    """For people: code that was changed and not committed has none but the one it began from."""
+    """For people: code with uncommitted changes has only the commit that it began from."""
 
 
 def _manifest(path: Path) -> Swept:
-    """Raises `OSError`, and `SweepError` for what is none."""
+    """Raises `OSError`, and `SweepError` for an invalid file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # which nesting without end raises
+    except (ValueError, RecursionError) as error:  # endless nesting raises RecursionError
         raise SweepError(f"{path}: no JSON: {error}") from None
     match found:
         case {"first": int(first), "seeds": int(seeds), "settings": str(settings)}:
@@ -100,7 +100,7 @@ def _manifest(path: Path) -> Swept:
 
 
 def _in_a_line(found: object) -> str:
-    """A name in a file that anybody may have written; empty for none."""
+    """A name from a file that anybody may have written, in one line; empty: none."""
     return " ".join(found.split()) if isinstance(found, str) else ""
 
 
@@ -121,7 +121,7 @@ def swept_into(folder: Path) -> Swept:
 
 
 class Folder:
-    """Where a sweep keeps its results. Raises `SweepError` when it is another sweep's."""
+    """Where a sweep keeps its results. Raises `SweepError` if another sweep's results are there."""
 
     def __init__(self, path: Path, plan: Plan):
         self._path, self._plan = path, plan
@@ -145,7 +145,8 @@ class Folder:
             raise SweepError(no_folder(path, error)) from None
 
     def _claim(self) -> None:
-        """Make the folder this sweep's, or find that it is. Raises `OSError` and `SweepError`."""
+        """Write this sweep's `sweep.json`, or check the existing one. Raises `OSError` and
+        `SweepError`."""
         manifest = self._path / "sweep.json"
         parts = set(self._path.glob("part-*.parquet"))
         if manifest.exists():
@@ -167,18 +168,18 @@ class Folder:
         write_whole(manifest, json.dumps(told).encode())
 
     def close(self) -> None:
-        """Let another sweep have the folder."""
+        """Release the folder for other sweeps."""
         self._lock.close()
 
     def _part(self, chunk: range) -> Path:
         return self._path / f"part-{chunk.start:08d}.parquet"
 
     def _about(self, chunk: range) -> dict[str, str]:
-        """What a part says that it is of, in the metadata of its schema."""
+        """The seeds, settings and code of a part, for the metadata of its schema."""
         return {"seeds": _seeds(chunk), "settings": self._plan.settings, "code": code()}
 
     def read(self, chunk: range) -> list[SeedResult] | None:
-        """The results of a part; None when it was not run yet."""
+        """The results of a part; None: it was not run yet."""
         part = self._part(chunk)
         if not part.exists():
             return None
@@ -192,7 +193,7 @@ class Folder:
         return [SeedResult(*row.values()) for row in table.to_pylist()]
 
     def _check_part(self, table: Any, chunk: range) -> None:
-        """Raises `ValueError` for what is of something else."""
+        """Raises `ValueError` for a part of another sweep."""
         about = {_KEY + name.encode(): told.encode() for name, told in self._about(chunk).items()}
         found = table.schema.metadata or {}
         if not about.keys() <= found.keys():
@@ -206,14 +207,14 @@ class Folder:
             raise ValueError(f"has rows of other seeds than {_seeds(chunk)}")
 
     def write(self, chunk: range, results: list[SeedResult], tapes: dict[int, bytes]) -> None:
-        """Keep the results of a part: the tapes first, for the part says that they are there."""
+        """Keep the results of a part: tapes first, because the part says that they exist."""
         for seed, tape in tapes.items():
             self._write(self._path / "failed" / f"{seed}.tape", tape)
         about = {_KEY + name.encode(): told for name, told in self._about(chunk).items()}
         self._keep(self._part(chunk), self._table(SeedResult._fields, results, about))
 
     def keep(self, found: Canary) -> None:
-        """Keep what became of the canary."""
+        """Keep the canary's result."""
         self._keep(self._path / "canary.parquet", self._table(Canary._fields, [found], {}))
 
     def _table(
@@ -238,7 +239,7 @@ class Folder:
 
 
 def _check_same(path: Path, found: Swept, plan: Plan) -> None:
-    """Whether a sweep goes on with what is in its folder. Raises `SweepError`."""
+    """Raises `SweepError` if a sweep cannot go on with the content of its folder."""
     if found.plan != plan:
         raise SweepError(f"{path} holds another sweep: {found.plan}; this is {plan}")
     if found.code != code():

@@ -2,8 +2,8 @@
 
 One msgpack map: `{"ottla-tape": 3, "config": {name: value}, "taken": {stream: [[place, value]]},
 "code": the code that wrote it, "check": hash of the three}`; version 2 has no code. A flipped bit
-of a choice would make another run, which replays just as well; the hash tells. What is read back
-was written by anybody: whatever is wrong with it is a `TapeError` in one line.
+of a choice would give another run that also replays; the hash detects that. Anybody may have
+written a tape that is read: any error in it raises a `TapeError` with one line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSION = 3
 _WITHOUT_CODE = 2
 _KEY = "ottla-tape"
 MOST_BYTES = 64 << 20
-"""More than the tape of any run that ends within a day takes."""
+"""More than the tape of any run that ends within a day."""
 
 
 class TapeError(Exception):
@@ -32,22 +32,22 @@ class TapeError(Exception):
 
 
 class Case(NamedTuple):
-    """What replays a run."""
+    """What is needed to replay a run."""
 
     config: RunConfig
     tape: Tape
 
 
 class Kept(NamedTuple):
-    """What was written, and by whom."""
+    """A tape's case, and the code that wrote it."""
 
     case: Case
     code: str
-    """The code that wrote it; empty: it does not say."""
+    """Hash of the code that wrote it; empty: it does not say."""
 
 
 def encode(case: Case) -> bytes:
-    """The bytes for `decode`; equal cases give equal bytes, of the same code."""
+    """The bytes for `decode`; the same code gives equal bytes for equal cases."""
     taken = {
         name: [list(each) for each in sorted(places.items())]
         for name, places in sorted(case.tape.taken.items())
@@ -60,7 +60,7 @@ def encode(case: Case) -> bytes:
 
 
 def decode(data: bytes) -> Kept:
-    """The case that `encode` was given, and what code that was. Raises `TapeError`."""
+    """The case that `encode` was given, and the code that wrote it. Raises `TapeError`."""
     try:
         body = msgpack.unpackb(data)
     except (ValueError, msgpack.UnpackException) as error:
@@ -83,7 +83,7 @@ def decode(data: bytes) -> Kept:
 
 
 def _check(body: dict[str, Any]) -> bytes:
-    """Sixteen bytes over what replays a run, and who wrote it."""
+    """Sixteen bytes over what replays a run, and the code that wrote it."""
     told = [body["config"], body["taken"]]
     if body[_KEY] != _WITHOUT_CODE:
         told.append(body["code"])
@@ -101,7 +101,7 @@ def _places(pairs: Any) -> dict[int, int]:
 def read(path: Path) -> Kept:
     """A tape from a file. Raises `TapeError` and `OSError`."""
     with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)  # of a device, for one, there may be no end
+        data = file.read(MOST_BYTES + 1)  # a device may have no end
     if len(data) > MOST_BYTES:
         raise TapeError(f"not a tape: it is larger than {MOST_BYTES >> 20} MiB")
     return decode(data)

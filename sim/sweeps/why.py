@@ -1,18 +1,18 @@
-"""Why: when did a failure become inevitable? By drawing its future anew, from many of its moments.
+"""Why: when did a failure become inevitable? Draws the run's future anew from many of its events.
 
-The choices of a run are kept until a *fork*, a place in its history, and drawn anew behind it, many
-times over. The share of these futures that show an anomaly of the same kind, as a shrinker means
-it, says how much was decided by then. Before the decisive event it is what any run has, behind it
-nearly all of them; so the place where the share rises is where to look. Forks are first spread
-evenly over the run, then put into the middle of the steepest rise, until the two events it lies
-between are close.
+The choices of a run are kept until a *fork*, an event of its history, and drawn anew after it, many
+times. The share of these futures with an anomaly of the same kind (as a shrinker compares them)
+says how much was decided by then. Before the decisive event it is that of any run; after it nearly
+all futures fail. So the place where the share rises is where to look. Forks are first spread evenly
+over the run, then put into the middle of the steepest rise, until its two events are close to each
+other.
 
-A share out of twenty futures is a rough figure, and would show rises where there are none. What is
-decided stays decided, so the true shares never fall: the steepest rise is that of the best fit that
-never falls (pool adjacent violators: Ayer and others 1955).
+A share from twenty futures is a rough figure, and would show rises where there are none. What is
+decided stays decided, so the true shares never fall. So the steepest rise is taken from the best
+fit that never falls (pool adjacent violators: Ayer and others 1955).
 
-All futures of one number are drawn from one seed, whatever the fork, so that two forks differ by
-what lies between them and as little else as possible. The same seed gives the same answer.
+All futures of one number are drawn from one seed at every fork, so that two forks differ only by
+what lies between them. The same seed gives the same answer.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from ottla.sim.sweeps.tape_file import Case, decode, encode
 from ottla.sim.world.world import World
 
 INEVITABLE = 0.95
-"""From this share on hardly any future is a good one."""
+"""From this share on nearly every future fails."""
 SPREAD = 6
 """Forks that are spread evenly."""
 REFINED = 7
 """Forks that are put where the share rises."""
 CLOSE = 3
-"""Events between two forks that need no third."""
+"""Events between two forks that need no fork in between."""
 
 
 class Point(NamedTuple):
-    """What was found at one fork: `hits` of `tries` futures fail alike."""
+    """The result of one fork: `hits` of `tries` futures fail in the same way."""
 
     eid: int
     """All choices up to this event are kept."""
@@ -52,7 +52,7 @@ class Point(NamedTuple):
 
     @property
     def share(self) -> tuple[float, float, float]:
-        """With the ends of its 95 % interval."""
+        """The share, with the ends of its 95 % interval."""
         return interval(self.hits, self.tries)
 
 
@@ -65,13 +65,13 @@ class Curve:
 
     @property
     def fit(self) -> list[float]:
-        """The share at each point, as it may be when it never falls."""
+        """The share at each point, fitted so that it never falls."""
         return fitted([(each.hits, each.tries) for each in self.points])
 
     @property
     def rise(self) -> tuple[int, int] | None:
         """Places of the two neighbours between which the fit rises most, of equal ones the last;
-        None where it rises nowhere."""
+        None: it does not rise."""
         fit = self.fit
         rises = [(fit[place] - fit[place - 1], place) for place in range(1, len(fit))]
         rise, last = max(rises, default=(0.0, 0))
@@ -100,7 +100,7 @@ def fitted(counts: Sequence[tuple[int, int]]) -> list[float]:
 
 
 Futures: TypeAlias = Callable[[int, Iterable[int]], Iterator[bool]]
-"""Fork and seeds: whether each of these futures fails alike."""
+"""Fork and seeds: whether each of these futures fails in the same way."""
 
 
 class NothingToAskError(ValueError):
@@ -114,8 +114,8 @@ def why(
     seed: int,
     progress: Callable[[Point, int], None],
 ) -> Curve:
-    """The curve of a run that failed. `progress` is told each point, and how many are to come at
-    most. Raises `NothingToAskError`."""
+    """The curve of a run that failed. `progress` is called with each point, and how many are still
+    to come at most. Raises `NothingToAskError`."""
     if not outcome.anomalies:
         raise NothingToAskError("the run did not fail")
     anomaly = outcome.anomalies[0]
@@ -140,14 +140,14 @@ def why(
 
 
 def _last_choice(rows: Sequence[Event], eid: int) -> int:
-    """The event that shows the anomaly, or the one before the logs were looked at."""
+    """The event that shows the anomaly, or the one before the logs were read."""
     while eid > 0 and rows[eid].kind in {"final", "phase"}:
         eid -= 1
     return eid
 
 
 def _middle(points: dict[int, Point]) -> int | None:
-    """Between the two neighbours with the steepest rise; None when all that rises is close."""
+    """Between the two neighbours with the steepest rise; None: all rises are between close ones."""
     eids = sorted(points)
     fit = fitted([(points[eid].hits, points[eid].tries) for eid in eids])
     rises = [
@@ -163,8 +163,8 @@ def _middle(points: dict[int, Point]) -> int | None:
 
 
 def fails(told: bytes, kind: str, eid: int, seed: int) -> bool:
-    """Whether the run of a tape ends in that kind of anomaly when all behind event `eid` is
-    drawn anew."""
+    """Whether the run of a tape ends in that kind of anomaly if all after event `eid` is drawn
+    anew."""
     case = decode(told).case
     worlds: list[World] = []
 
