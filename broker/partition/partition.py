@@ -85,6 +85,9 @@ class Partition(LogWatcher):
         due = self._overdue_from
         if due is None or ticket.deadline < due:
             self._overdue_from = ticket.deadline
+        if self.reads.held:
+            # A follower that lacks nothing acknowledges nothing: only beats say that it is back.
+            self.reads.look_again(now)
         if isinstance(ticket, ProduceTicket):
             self.settings.counters.batches_received += 1
             self.admission.admit(ticket, now)

@@ -184,14 +184,14 @@ class Reads:
         """If `enough` replicas are in sync, let readers see everything committed. Else hold the
         high watermark where it is (K-WATERMARK, docs/decisions/0014)."""
         self.held = not enough
-        self._leadership.notice_followers(None if enough else self._look_again)
+        self._leadership.notice_followers(None if enough else self.look_again)
         if enough:
             state = self.state
             state.shown = state.applied
             state.high_watermark = state.index.end_offset(state.applied)
 
-    def _look_again(self, now: Micros) -> None:
-        """A follower advanced: enough replicas may be in sync again."""
+    def look_again(self, now: Micros) -> None:
+        """A follower advanced, or a reader asks: enough replicas may be in sync again."""
         if not self.state.below_minimum(now):
             self.show(enough=True)
             self.moved()

@@ -66,19 +66,19 @@ inside a batch, no snapshot shows it. (10) A row of node 0 after it: what Kafka 
 each new leader too; `log_index`: what it had applied. (12) Only if more than one must be in sync,
 by a model of what its leader was told. Of a produce request with acks=all: at least `aux` and at
 most `acks` replicas are in sync. *FETCH*: it shows `hw`, but all from `off` on must be held back.
-(13) Of a client: *create* or *delete* is asked for, or how that ended: *created*, *deleted*, the
-name of an error, or in small letters why there was no answer. Of a node: *listed*, without `op`: it
-was examined; *known*; *unserved*: it has no replica of a partition that is placed on it;
-*leftover*: its store holds a group (`log_index`) that is no topic's. Without a node: *unled*: no
-node leads `partition`. (14) Only if that is longer. A row without a node: `aux` requests lost their
-connection before they were answered. (15) How many rows there were when it asked: the answer was
-true at some time between that row and this one. An *error* of a consumer has it too, with the `off`
-it asked for, the leader epoch it named (`term`) and that of the record it has before (`value`).
-(16) `code`: latest; earliest; leader: `cand` in `term`; time: of the first record not older than
-`value`, which is of `hw`; epoch: where epoch `value` ended, `term` the one found; diverging: the
-same, for a fetch from `hw` by a reader with that epoch. `off` -1: none. (17) *load*: `quorum`
-replicas must be in sync, that is, behind for less than `aux`. (18) Where the log ends after that
-entry.
+*HELD*: it shows `hw`, but all below `off` was committed when it was asked. (13) Of a client:
+*create* or *delete* is asked for, or how that ended: *created*, *deleted*, the name of an error, or
+in small letters why there was no answer. Of a node: *listed*, without `op`: it was examined;
+*known*; *unserved*: it has no replica of a partition that is placed on it; *leftover*: its store
+holds a group (`log_index`) that is no topic's. Without a node: *unled*: no node leads `partition`.
+(14) Only if that is longer. A row without a node: `aux` requests lost their connection before they
+were answered. (15) How many rows there were when it asked: the answer was true at some time between
+that row and this one. An *error* of a consumer has it too, with the `off` it asked for, the leader
+epoch it named (`term`) and that of the record it has before (`value`). (16) `code`: latest;
+earliest; leader: `cand` in `term`; time: of the first record not older than `value`, which is of
+`hw`; epoch: where epoch `value` ended, `term` the one found; diverging: the same, for a fetch from
+`hw` by a reader with that epoch. `off` -1: none. (17) *load*: `quorum` replicas must be in sync,
+that is, behind for less than `aux`. (18) Where the log ends after that entry.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts again is another `client`.

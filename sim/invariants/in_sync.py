@@ -7,7 +7,7 @@ it. If only one of them does, it cannot be judged.
 
 A batch that is refused before it is appended (error 19) is not in the log; one that is refused
 after that (error 20) is. And no reader is shown a high watermark above what some node knows
-committed by then.
+committed by then, or below it although enough replicas are in sync.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ottla.sim.invariants.index import Index
 
 BEFORE, AFTER = "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
 ID = "sim-I43"
-_SHOWN = "FETCH"
+_SHOWN, _HELD = "FETCH", "HELD"
 _Batch: TypeAlias = tuple[int, int, int, int, int]
 """Partition, producer id, epoch, first and last sequence."""
 
@@ -60,6 +60,10 @@ def _miscounted(index: Index) -> Iterator[tuple[Row, str]]:
         if row.code == _SHOWN:
             if row.hw > row.off:
                 yield row, f"a reader {where} is shown {row.hw}; all from {row.off} on is held"
+        elif row.code == _HELD:
+            if row.aux >= row.quorum:
+                text = f"a reader {where} is shown {row.hw}, committed is {row.off}"
+                yield row, f"{text}: {row.quorum} must be in sync, {row.aux} are"
         elif row.code in {BEFORE, AFTER}:
             if row.aux >= row.quorum:
                 yield row, f"{row.code} {where}: {row.quorum} must be in sync, {row.aux} are"

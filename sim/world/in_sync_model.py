@@ -8,7 +8,8 @@ and takes messages where the network delivers them. It gives two numbers of repl
 
 * `most`: no more than these can be in sync. A follower that lacks an entry was caught up at the
   latest when that entry was written. A follower that lacks nothing was caught up when it was last
-  heard.
+  heard, and so was one that had been silent for longer than the lag time when that entry was
+  written.
 * `least`: these must be in sync. Either the leadership has just begun, or the follower was heard
   within half the lag time, and for three quarters of the lag time it was never more than a quarter
   of it behind. (A mark is reached within one quarter and the next one within another.)
@@ -19,7 +20,8 @@ and all of its replicas. All times are those of the leader's monotonic clock.
 
 An answer to a produce request with acks=all leaves a row with both numbers. So does an answer to a
 fetch while something had to be held back: it may show no more than was committed when `most` was
-last high enough.
+last high enough. And so does an answer to a fetch that shows less than the leader knew committed
+when it was asked: nothing may be held back while `least` is high enough.
 """
 
 from __future__ import annotations
@@ -59,11 +61,12 @@ class Bounds(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """When a node was asked something, by its own clock, and how many replicas were in sync then.
-    None: it did not lead."""
+    """When a node was asked something, by its own clock, how many replicas were in sync then (None:
+    it did not lead), and what it knew committed."""
 
     at: Micros
     bounds: Bounds | None
+    committed: Offset
 
 
 class _Peer:
@@ -231,8 +234,9 @@ class InSyncModel:
             return 1 + len(led.peers)
         count = 1
         for peer in led.peers.values():
-            since = led.lacks_since(peer)
-            heard = peer.heard if since is None else min(since, peer.heard + self._lag)
+            since, heard = led.lacks_since(peer), peer.heard
+            if since is not None and since <= heard + self._lag + self._slack:
+                heard = min(since, heard + self._lag)
             count += heard >= oldest
         return count
 
@@ -251,31 +255,44 @@ class InSyncModel:
 
     def asked(self, life: Life, group: GroupId) -> Asked:
         """Call this when a request arrives."""
-        return Asked(life.clockwork.now(), self.bounds(life, group))
+        led = self._of(life, group)
+        committed = 0 if led is None else led.committed
+        return Asked(life.clockwork.now(), self.bounds(life, group), committed)
 
     def answered(
         self, life: Life, group: GroupId, ticket: ProduceTicket | FetchTicket, asked: Asked
     ) -> None:
         """Call this when a request is answered."""
         if isinstance(ticket, FetchTicket):
-            self._answered_fetch(life, group, ticket)
+            self._answered_fetch(life, group, ticket, asked)
         elif ticket.acks == -1 and ticket.error in _JUDGED:
             # A batch with a place in the log is judged at its commit, others at some time before.
-            bounds = self.bounds(life, group, None if ticket.index else asked.at)
+            bounds = self._between(life, group, asked, None if ticket.index else asked.at)
             if bounds is not None:
-                before = asked.bounds or bounds
-                least = min(bounds.least, before.least)
-                self._add(life, group, ticket.error.name, Bounds(least, bounds.most))
+                self._add(life, group, ticket.error.name, bounds)
 
-    def _answered_fetch(self, life: Life, group: GroupId, ticket: FetchTicket) -> None:
+    def _between(
+        self, life: Life, group: GroupId, asked: Asked, since: Micros | None
+    ) -> Bounds | None:
+        bounds = self.bounds(life, group, since)
+        if bounds is None:
+            return None
+        return Bounds(min(bounds.least, (asked.bounds or bounds).least), bounds.most)
+
+    def _answered_fetch(
+        self, life: Life, group: GroupId, ticket: FetchTicket, asked: Asked
+    ) -> None:
         led = self._of(life, group)
         if led is None or ticket.error is not ErrorCode.NONE:
             return
         self._look(life, led, life.clockwork.now())
         self._show(life, led)
+        hw = ticket.high_watermark
         if led.committed > led.showable:
-            hw, may = ticket.high_watermark, led.showable
-            self._add(life, group, "FETCH", None, term=led.term, hw=hw, off=may)
+            self._add(life, group, "FETCH", None, term=led.term, hw=hw, off=led.showable)
+        if hw < asked.committed:
+            bounds = self._between(life, group, asked, asked.at)
+            self._add(life, group, "HELD", bounds, term=led.term, hw=hw, off=asked.committed)
 
     def _add(
         self, life: Life, group: GroupId, code: str, bounds: Bounds | None, **columns: int

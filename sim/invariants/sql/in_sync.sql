@@ -31,7 +31,8 @@ FROM (
   FROM ev
   WHERE kind = 'insync' AND (
     (code = 'FETCH' AND hw > off)
-    OR (code IN ('NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND') AND aux >= quorum)
+    OR (code IN ('NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'HELD')
+      AND aux >= quorum)
     OR (code = 'NONE' AND acks < quorum)
   )
   UNION ALL

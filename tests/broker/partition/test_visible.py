@@ -70,6 +70,22 @@ def test_a_follower_that_catches_up_lets_it_go_on(driver):
     assert driver.fetch(3).last_index == end
 
 
+def test_a_follower_that_lacks_nothing_and_is_heard_again_lets_it_go_on(driver):
+    """It acknowledges nothing, so nobody looked again, and readers waited for the next record."""
+    driver.produce(7, 3, acks=1)
+    driver.settle()
+    driver.progress(2, len(driver.log))
+    driver.sleep(LAG + 1)
+    driver.produce(7, 4, acks=1)
+    driver.settle()
+    end = len(driver.log)
+    driver.machine.leadership.follower_progress(2, end, end, driver.now - LAG - 1)
+    assert (high(driver), driver.fetch(4).last_index) == (4, 0)
+    driver.machine.leadership.follower_contact(2, driver.now)
+    assert high(driver) == 5
+    assert driver.fetch(4).last_index == end
+
+
 def test_the_next_commit_with_enough_in_sync_shows_everything_before_it(driver):
     driver.produce(7, 3, acks=1)
     driver.settle()
