@@ -1,8 +1,8 @@
-"""How connections on the simulated network begin: who dials, and who listens.
+"""How connections on the simulated network begin: dialing and listening.
 
 A `Dial` sends the first segment of a connection. Where it arrives, a `Listener` makes the other end
-and answers in kind, or nobody listens and the answer is a reset: the connection is refused. What is
-under way when whoever dials has lost patience ends by a reset as well.
+and answers. If nobody listens, the answer is a reset: the connection is refused. If the dialer has
+given up, what is under way also ends with a reset.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Dial:
         self._out.send(Segment(Kind.OPEN))
 
     async def answer(self) -> None:
-        """Until the other side has answered. Raises `OSError`."""
+        """Wait until the other side has answered. Raises `OSError`."""
         try:
             await self._answer
         finally:
@@ -51,7 +51,7 @@ class Dial:
         self.end.on_closed = self._network.closed
 
     def _asked(self, _: Segment) -> None:
-        """At the other side."""
+        """The first segment arrives at the other side."""
         listener = self._network.listener(self._target)
         if listener is None:
             self._in.send(Segment(Kind.RESET))
@@ -61,7 +61,7 @@ class Dial:
     def _accept(self, listener: Listener) -> None:
         try:
             protocol = listener.factory()
-        except Exception:  # noqa: BLE001 - as asyncio: the client is turned away, and that is all
+        except Exception:  # noqa: BLE001 - as asyncio: the client is turned away, nothing more
             self._in.send(Segment(Kind.RESET))
             return
         end = End(self._network.link(self._in, self._back), _known(self._target, self._source))
@@ -75,7 +75,7 @@ class Dial:
             if not self._answer.done():
                 said = f"Connect call failed {self._target}"
                 self._answer.set_exception(ConnectionRefusedError(111, said))
-        elif self._answer.done():  # Whoever asked has gone.
+        elif self._answer.done():  # the dialer has given up
             self._in.arrive = lambda _: None
             self._out.send(Segment(Kind.RESET))
         else:
@@ -92,7 +92,7 @@ def _known(own: Address, peer: Address) -> dict[str, Any]:
 
 
 class _Bound:
-    """As much of a listening socket as programs ask for."""
+    """The part of a listening socket that programs use."""
 
     def __init__(self, address: Address):
         self._address = address
@@ -110,7 +110,7 @@ class Listener(asyncio.AbstractServer):
     ):
         self.factory = factory
         self.context = copy_context()
-        """In which its clients are served."""
+        """The context in which its clients are served."""
         self._network = network
         self._addresses = addresses
         self._serving = False
@@ -124,22 +124,22 @@ class Listener(asyncio.AbstractServer):
         return tuple(map(_Bound, () if self._over else self._addresses))
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop."""
+        """The loop that it belongs to."""
         return self._network.loop
 
     def is_serving(self) -> bool:
-        """Whether it takes clients in."""
+        """Whether it accepts clients."""
         return self._serving
 
     async def start_serving(self) -> None:
-        """Take clients in. Raises `OSError` when someone listens there already."""
+        """Accept clients. Raises `OSError` if the address is in use."""
         if not self._serving:
             for address in self._addresses:
                 self._network.listen(address, self)
             self._serving = True
 
     async def serve_forever(self) -> None:
-        """Until this is cancelled."""
+        """Accept clients until this is cancelled."""
         await self.start_serving()
         try:
             await self._network.loop.create_future()
@@ -148,7 +148,7 @@ class Listener(asyncio.AbstractServer):
             await self.wait_closed()
 
     def close(self) -> None:
-        """Take nobody in any more; who is in stays."""
+        """Accept no more clients; existing connections stay."""
         if self._serving:
             for address in self._addresses:
                 self._network.unlisten(address)
@@ -166,14 +166,14 @@ class Listener(asyncio.AbstractServer):
             end.abort()
 
     async def wait_closed(self) -> None:
-        """Until it is closed and its last client is gone, as CPython 3.12.1 and later."""
+        """Wait until it is closed and its last client is gone, as in CPython 3.12.1 and later."""
         if not self._over or self._ends:
             gone = self._network.loop.create_future()
             self._gone.append(gone)
             await gone
 
     def opened(self, end: End, way: HostWay) -> None:
-        """One more client."""
+        """Add a client."""
         self._ends[end] = None
         self._network.opened(end, way)
         end.on_closed = self._closed

@@ -1,11 +1,11 @@
 """The engine of the deterministic loop: virtual time, steps, and what ends a run early.
 
-Time is whole microseconds from 0 and moves only when nothing is ready: then it jumps to the next
-timer. Timers of the same time go in the order in which they were made; one whose time is not ahead
-is ready at once. Who of those that are ready goes next is the policy's business.
+Time is whole microseconds from 0 and moves only when no step is ready: then it jumps to the next
+timer. Timers of the same time run in the order in which they were made. A timer whose time is not
+in the future is ready at once. Which of the ready steps runs next is decided by the policy.
 
-A `Failure` is whatever asyncio would log and go on: a callback that raises, a task whose exception
-nobody asks for, a refusal that was swallowed. It stops the engine after the step that brought it.
+A `Failure` is something that asyncio would only log: a callback that raises, a task whose exception
+nobody retrieves, a refusal that was swallowed. It stops the engine after the step that caused it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from ottla.sim.chance.outside import RefusedError
 Args = TypeVarTuple("Args")
 
 BURST = 4096
-"""Steps between two looks at what need not be looked at every step."""
+"""Steps between two checks of what need not be checked at every step."""
 STANDSTILL = 1_000_000
-"""Steps at one time, beyond which nobody believes that it will move again."""
+"""After this many steps at one time, time is taken to stand still for ever."""
 PRUNE_FROM = 1000
 _OF_TASKS = (None, "task_wakeup")
-"""Names of the callbacks with which CPython's tasks go on; their other methods are callbacks."""
+"""Names of the callbacks that resume CPython's tasks; other methods of tasks are plain
+callbacks."""
 
 
 class Failure(NamedTuple):
-    """Something that must not happen in a run that is called good."""
+    """Something that must not happen in a good run."""
 
     time: Micros
     steps: int
@@ -53,7 +54,7 @@ class Failure(NamedTuple):
 
 
 class RunFailedError(Exception):
-    """Something failed where nobody asked; `failures` in order."""
+    """Something failed without any caller that gets the error; `failures` in order."""
 
     def __init__(self, failures: list[Failure]):
         super().__init__("\n".join(map(str, failures)))
@@ -61,11 +62,11 @@ class RunFailedError(Exception):
 
 
 class DeadlockError(Exception):
-    """Nothing is ready, no timer is set, and the run is not over."""
+    """No step is ready, no timer is set, and the run is not over."""
 
 
 class LivelockError(Exception):
-    """The run goes on and gets nowhere: time stands still, or has passed every limit."""
+    """The run goes on and makes no progress: time stands still, or has passed every limit."""
 
 
 class Engine(Refusals):
@@ -74,25 +75,25 @@ class Engine(Refusals):
     def __init__(self, queue: Queue, trace: Trace, until: Micros, collect_every: int):
         self.trace = trace
         self.until = until
-        """Virtual time after which the run is no use any more."""
+        """Virtual time at which the run is given up."""
         self.failures: list[Failure] = []
         self.noticed = self._refused
         self._collect_every = collect_every
-        """Steps after which the collector of garbage runs; 0: when CPython likes."""
+        """Number of steps after which the garbage collector runs; 0: when CPython does."""
         self._collected = 0
         self._queue = queue
         self._timers: list[tuple[Micros, int, Step]] = []
         self._dropped = 0
-        """Timers that were taken back and still stand in the heap."""
+        """Timers that were cancelled and are still in the heap."""
         self._now: Micros = 0
         self._serials = 0
         self._standing = 0
-        """Steps since time has moved."""
+        """Steps since time last moved."""
         self._thread: int | None = None
-        """That runs the loop now."""
+        """The thread that runs the loop now."""
         self._stopping = False
         self._ending = False
-        """Failures are noted and stop nothing any more."""
+        """Whether failures are only recorded and no longer stop the run."""
         self._closed = False
         self._handler: Any = None
         self._debug = False
@@ -112,7 +113,7 @@ class Engine(Refusals):
     def call_soon(
         self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
     ) -> Step:
-        """Ready now."""
+        """Make a step that is ready now."""
         step = self._step(callback, args, context)
         self._queue.push(step)
         return step
@@ -124,7 +125,7 @@ class Engine(Refusals):
         *args: *Args,
         context: Context | None = None,
     ) -> Step:
-        """Ready at `when`, in seconds of `time()`."""
+        """Make a step that is ready at `when`, in seconds of `time()`."""
         return self.call_at_micros(round(when * 1e6), callback, *args, context=context)
 
     def call_later(
@@ -134,7 +135,8 @@ class Engine(Refusals):
         *args: *Args,
         context: Context | None = None,
     ) -> Step:
-        """Ready in `delay` seconds; whatever is more than nothing takes a microsecond at least."""
+        """Make a step that is ready in `delay` seconds; any delay above 0 takes at least a
+        microsecond."""
         span = max(1, round(delay * 1e6)) if delay > 0 else 0
         return self.call_at_micros(self._now + span, callback, *args, context=context)
 
@@ -145,7 +147,8 @@ class Engine(Refusals):
         *args: *Args,
         context: Context | None = None,
     ) -> Step:
-        """Ready at `when`, in microseconds of `now()`; at once when that is not ahead."""
+        """Make a step that is ready at `when`, in microseconds of `now()`; at once if that is not
+        in the future."""
         step = self._step(callback, args, context)
         if when <= self._now:
             self._queue.push(step)
@@ -157,7 +160,7 @@ class Engine(Refusals):
     def call_soon_threadsafe(
         self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
     ) -> Step:
-        """As `call_soon`; refused when another thread calls."""
+        """As `call_soon`; refused if another thread calls it."""
         if self._thread is not None and self._thread != threading.get_ident():
             raise self.refuse("call_soon_threadsafe from another thread")
         return self.call_soon(callback, *args, context=context)
@@ -175,7 +178,7 @@ class Engine(Refusals):
         return Step(serial, lane, callback, args, copy_context() if context is None else context)
 
     def timer_dropped(self) -> None:
-        """A timer was taken back; when most of them are, they go."""
+        """A timer was cancelled. When most timers in the heap are cancelled, they are removed."""
         self._dropped += 1
         if self._dropped > PRUNE_FROM and 2 * self._dropped > len(self._timers):
             self._timers = [each for each in self._timers if not each[2].dropped]
@@ -194,7 +197,7 @@ class Engine(Refusals):
         _set_running_loop(self)
         self._thread = threading.get_ident()
         try:
-            if self._stopping:  # As asyncio: what is ready now runs, and nothing else.
+            if self._stopping:  # As asyncio: only what is ready now still runs.
                 self._stopping = False
                 self._burst(len(self._queue), jump=False)
             else:
@@ -213,15 +216,15 @@ class Engine(Refusals):
         raise NotImplementedError
 
     def stop(self) -> None:
-        """After the step that runs now."""
+        """Stop after the present step."""
         self._stopping = True
 
     def is_running(self) -> bool:
-        """Whether a step may be under way."""
+        """Whether it runs."""
         return self._thread is not None
 
     def is_closed(self) -> bool:
-        """Whether it is over for good."""
+        """Whether it is closed."""
         return self._closed
 
     def _check_open(self) -> None:
@@ -256,7 +259,7 @@ class Engine(Refusals):
         self._look(done, stood=self._now == began)
 
     def _jump(self) -> bool:
-        """Nothing is ready: let time move on to the next timer."""
+        """No step is ready: time jumps to the next timer."""
         timers, queue = self._timers, self._queue
         while timers and timers[0][2].dropped:
             heappop(timers)
@@ -273,7 +276,7 @@ class Engine(Refusals):
         return True
 
     def _look(self, done: int, *, stood: bool) -> None:
-        """What is to be seen between two bursts."""
+        """The checks between two bursts."""
         self._collected += done
         if self._collect_every and self._collected >= self._collect_every:
             self._collected = 0
@@ -292,13 +295,13 @@ class Engine(Refusals):
             )
 
     def waiting(self) -> str:
-        """Who has not ended and where it waits, in words."""
+        """The tasks that have not ended, and where they wait, in words."""
         raise NotImplementedError
 
     # ---- failures
 
     def fail(self, message: str, error: BaseException | None) -> None:
-        """The run has failed."""
+        """Record a failure of the run."""
         if self.failures and error is not None and self.failures[-1].exception is error:
             return
         self.failures.append(Failure(self._now, self.trace.steps, message, error))
@@ -309,7 +312,7 @@ class Engine(Refusals):
         self.fail("refused", error)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """asyncio and its users report here what nobody else will hear of: it fails the run."""
+        """asyncio and its users report here what no caller will get: it fails the run."""
         message = context.get("message", "no message")
         task = context.get("task") or context.get("future")
         if isinstance(task, SerialTask):
@@ -319,14 +322,14 @@ class Engine(Refusals):
             self._handler(self, context)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
-        """What a handler of the program may hand on to: it is noted already."""
+        """A handler of the program may call this: the failure is recorded already."""
 
     def set_exception_handler(self, handler: Callable[..., Any] | None) -> None:
-        """Told beside the loop; what it hears of fails the run all the same."""
+        """The handler is called, but what it gets fails the run anyway."""
         self._handler = handler
 
     def get_exception_handler(self) -> Any:
-        """The program's own."""
+        """The program's own handler."""
         return self._handler
 
     def get_debug(self) -> bool:
@@ -334,5 +337,5 @@ class Engine(Refusals):
         return self._debug
 
     def set_debug(self, enabled: bool) -> None:
-        """asyncio's debug mode: tasks remember who made them."""
+        """asyncio's debug mode: tasks remember where they were made."""
         self._debug = enabled

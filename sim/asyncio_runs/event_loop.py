@@ -1,26 +1,26 @@
-"""A deterministic asyncio event loop: virtual time, and an order that follows from the seed alone.
+"""A deterministic asyncio event loop: virtual time, and an order that follows only from the seed.
 
-It runs real asyncio programs (the broker's server, real Python clients) so that a run can be done
-again: in another process, with another PYTHONHASHSEED, another heap, behind other runs.
+It runs real asyncio programs (the broker's server, real Python clients) so that a run can be
+repeated: in another process, with another PYTHONHASHSEED, another heap, after other runs.
 
 **Time and steps** are the engine's (`ottla.sim.asyncio_runs.engine`).
 
-**Order** is decided by a policy (`ottla.sim.asyncio_runs.policies`), which draws from the stream
-"schedule" of the run's choices, and by nothing else: tasks and futures are numbered
-(`ottla.sim.asyncio_runs.tasks`), async generators are remembered in the order in which they began,
-and with `collect_every` the collector of garbage runs after so many steps, not when memory is
-short.
+**Order** is decided only by a policy (`ottla.sim.asyncio_runs.policies`), which draws from the
+stream "schedule" of the run's choices. So tasks and futures are numbered
+(`ottla.sim.asyncio_runs.tasks`), async generators are kept in the order in which they began, and
+with `collect_every` the garbage collector runs after so many steps, not when memory is short.
 
-**Nothing gets lost.** Whatever asyncio would log and go on stops the run, and `run_until_complete`
-raises `RunFailedError`. Nothing ready and no timer is a `DeadlockError` that says who waits where;
-time that does not move for a million steps, or passes `until`, a `LivelockError`.
+**No error is lost.** Whatever asyncio would only log stops the run, and `run_until_complete` raises
+`RunFailedError`. If no step is ready and no timer is set, it raises a `DeadlockError` that says
+which task waits where. If time does not move for a million steps, or passes `until`, it raises a
+`LivelockError`.
 
-**What no seed decides** is refused (`ottla.sim.asyncio_runs.refusals`). Executors run what they are
-given inline, as a step. Connections are the business of `network`, if there is one.
+**What no seed decides** is refused (`ottla.sim.asyncio_runs.refusals`). Executors run their calls
+inline, as a step. `network`, if there is one, makes connections.
 
 **The end** is `shutdown`: tasks are cancelled in the order in which they were made, then async
-generators closed in the order in which they began, then exceptions looked for that nobody asked
-for. `ottla.sim.asyncio_runs.run` does all of it, from seed to digest.
+generators are closed in the order in which they began, then exceptions that nobody retrieved are
+reported. `ottla.sim.asyncio_runs.run` does all of it, from seed to digest.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ Result = TypeVar("Result")
 
 HOUR: Micros = 3_600_000_000
 SHUTDOWN_SECONDS = 60.0
-"""Virtual: how long a task may take that is told to end."""
+"""In virtual time: how long a cancelled task may take to end."""
 SHUTDOWN_ROUNDS = 3
 NAMED = 10
-"""Tasks that an error names."""
+"""How many tasks an error names."""
 
 
 class DeterministicLoop(Engine):
@@ -71,16 +71,16 @@ class DeterministicLoop(Engine):
         queue = policy(self.choices.stream("schedule"))
         super().__init__(queue, Trace(keep=keep_trace), until, collect_every)
         self.network: Any = None
-        """Makes connections and servers, if it is there."""
+        """Makes connections and servers; None: there is no network."""
         self._ids = 0
         self._tasks: list[ReferenceType[SerialTask]] = []
         self._prune_at = PRUNE_FROM
         self._generators: WeakKeyDictionary[Any, None] = WeakKeyDictionary()
         """Async generators that have begun."""
         self._unheld: dict[Any, None] = {}
-        """Those that nobody holds any more, but for this, until each begins to be closed."""
+        """Generators that only this dictionary still holds, until each begins to be closed."""
         self._awaited: Any = None
-        """With its end the loop stops."""
+        """The future with whose end the loop stops."""
         self._hold = Hold()
 
     # ---- futures and tasks
@@ -118,11 +118,11 @@ class DeterministicLoop(Engine):
         return task
 
     def tasks(self) -> list[SerialTask]:
-        """Tasks that somebody still knows, in the order in which they were made."""
+        """Tasks that are still referenced, in the order in which they were made."""
         return [task for each in self._tasks if (task := each()) is not None]
 
     def set_task_factory(self, factory: Any) -> None:
-        """Tasks are made by the loop alone."""
+        """Refused: only the loop makes tasks."""
         if factory is not None:
             raise self.refuse("set_task_factory")
 
@@ -132,7 +132,7 @@ class DeterministicLoop(Engine):
     def run_in_executor(
         self, executor: Any, func: Callable[[*Args], Result], *args: *Args
     ) -> asyncio.Future[Result]:
-        """Run it inline, as a step; what it does takes no time."""
+        """Run it inline, as a step; it takes no virtual time."""
         future = self.create_future()
         self.call_soon(_run_inline, future, func, args)
         return future
@@ -173,14 +173,15 @@ class DeterministicLoop(Engine):
         self.create_task(self._close_dropped(generator))
 
     async def _close_dropped(self, generator: Any) -> None:
-        # Cancelled before it begins, this leaves the generator to `shutdown_asyncgens`. A bare
-        # `aclose()` would be thrown into, of which CPython 3.13 makes something else than 3.11.
+        # If it is cancelled before it begins, this leaves the generator to `shutdown_asyncgens`. A
+        # bare `aclose()` would get the exception, and CPython 3.13 treats that differently from
+        # 3.11.
         self._unheld.pop(generator, None)
         await generator.aclose()
 
     async def shutdown_asyncgens(self) -> None:
-        """Close what is open, one after the other: who was dropped, in that order, and the others
-        in the order in which they began."""
+        """Close open generators, one after the other: dropped ones in the order in which they were
+        dropped, then the others in the order in which they began."""
         while self._unheld or self._generators:
             waiting = self._unheld or self._generators
             generator = next(iter(waiting.keys()))
@@ -193,7 +194,7 @@ class DeterministicLoop(Engine):
     # ---- the run
 
     def run_until_complete(self, future: Any) -> Any:
-        """Run until it is done. Raises `RunFailedError` when something else failed meanwhile."""
+        """Run until it is done. Raises `RunFailedError` if something else failed meanwhile."""
         known = len(self.failures)
         task = self._awaited = asyncio.ensure_future(future, loop=self)
         task.add_done_callback(self._over)
@@ -210,18 +211,17 @@ class DeterministicLoop(Engine):
         return task.result()
 
     def _over(self, ended: Any) -> None:
-        if ended is self._awaited:  # A run that failed leaves this behind for the next one.
+        if ended is self._awaited:  # a failed run leaves this callback behind for the next one
             self.stop()
 
     def waiting(self) -> str:
-        """Who has not ended and where it waits, in words."""
+        """The tasks that have not ended, and where they wait, in words."""
         pending = [each.where() for each in self.tasks() if not each.done()]
         more = f"; and {len(pending) - NAMED} more" if len(pending) > NAMED else ""
         return ("; ".join(pending[:NAMED]) or "no task is left") + more
 
     def shutdown(self) -> None:
-        """End everything, in order; see the module's docstring. Raises nothing: look at
-        `failures`."""
+        """End everything, in order; see the module's docstring. Raises nothing: see `failures`."""
         self._ending = True
         self.until = self._now + round(2e6 * SHUTDOWN_SECONDS * SHUTDOWN_ROUNDS)
         for _ in range(SHUTDOWN_ROUNDS):
@@ -242,7 +242,7 @@ class DeterministicLoop(Engine):
                 self.fail(f"nobody asked what became of {task.get_name()}", error)
 
     def _drive(self, last: Any) -> None:
-        """Run something of the end until it is done."""
+        """Run a part of the shutdown until it is done."""
         task = self._awaited = self.create_task(last)
         task.add_done_callback(self._over)
         try:
@@ -252,7 +252,7 @@ class DeterministicLoop(Engine):
             self.fail("the end does not come", error)
 
     def close(self) -> None:
-        """It is over for good."""
+        """Close it for good."""
         if self.is_running():
             raise RuntimeError("Cannot close a running event loop")
         if not self._closed:

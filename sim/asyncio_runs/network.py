@@ -1,22 +1,22 @@
-"""The network that programs on the deterministic loop see: named hosts, ports, ways between them.
+"""The network for programs on the deterministic loop: named hosts, ports, and ways between them.
 
-Nothing of it is real: a host is a name, and a name needs no DNS. Who connects is at the host named
-by `at`; who listens is where it says. A rule is about the way *from* one address *to* another; an
-address is a host, `host:port`, or `*`, and the more exact one wins. Rules may change at any time.
+Nothing of it is real: a host is a name, and needs no DNS. A client connects from the host named by
+`at`; a server listens where it says. A rule is about the way *from* one address *to* another. An
+address is a host, `host:port`, or `*`; the most exact rule wins. Rules may change at any time.
 
 | | what happens on a way |
 |---|---|
-| `slow` | a segment takes that long, and an exponential span with mean `jitter` on top |
+| `slow` | a segment takes that long, plus an exponential span with mean `jitter` |
 | `cut` | nothing gets through, in this direction, until `heal` |
 | `partition` | `cut`, both ways |
 | `reset` | connections between the two end, with what was under way, at both ends |
-| `chop_ppm` | so often a piece is cut in two, so that frames arrive in halves |
+| `chop_ppm` | how often a piece is cut in two, so that frames arrive in halves |
 
-A connection to a port on which nobody listens is refused, one round trip later; one that nobody
-answers fails after 127 s, as on Linux. Host names are resolved by nobody, TLS is refused.
+A connection to a port without a listener is refused, one round trip later. One that nobody answers
+fails after 127 s, as on Linux. Host names are not resolved, and TLS is refused.
 
-What is drawn (jitter, cuts of pieces) comes from a stream of the run's choices for each pair of
-hosts. What arrives goes into the loop's trace.
+Choices (jitter, cuts of pieces) come from a stream of the run's choices for each pair of hosts.
+What arrives goes into the loop's trace.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ottla.sim.chance.delays import exponential
 Rule: TypeAlias = tuple[str, str]
 
 FIRST_PORT = 32768
-"""Of those that the system gives away."""
+"""The first of the ports that the system assigns."""
 SEGMENT_BYTES = 1 << 16
 _host: ContextVar[str] = ContextVar("host", default="client")
 _REFUSED_OPTIONS = ("ssl", "sock", "local_addr")
@@ -49,7 +49,7 @@ class HostWay:
         self._network = network
         self._stream = network.loop.choices.stream(f"way {source[0]}>{target[0]}")
         self._rules = [(a, b) for a in _names(source) for b in _names(target)]
-        """Keys of rules that are about it, the most exact first."""
+        """Keys of the rules about it, the most exact first."""
 
     def cut(self) -> bool:
         """Whether nothing gets through now."""
@@ -68,14 +68,14 @@ class HostWay:
         return least + exponential(self._stream, jitter)
 
     def piece(self, size: int) -> int:
-        """How many of `size` bytes make the next segment."""
+        """How many of `size` bytes make up the next segment."""
         size = min(size, SEGMENT_BYTES)
         if size > 1 and self._stream.chance(self._network.chop_ppm):
             return size - 1 - self._stream.below(size - 1)
         return size
 
     def when_mended(self, call: Callable[[], None]) -> None:
-        """Call, once, as soon as it is not cut any more."""
+        """Call it, once, as soon as the way is no longer cut."""
         self._network.stuck.append((self, call))
 
 
@@ -98,12 +98,12 @@ class StreamNetwork:
         self.loop = loop
         self.span = (latency, jitter)
         self.window = window
-        """Bytes that may be under way, or lie unread, in each direction of a connection."""
+        """Bytes that may be under way or unread, in each direction of a connection."""
         self.chop_ppm = chop_ppm
         self.spans: dict[Rule, tuple[Micros, Micros]] = {}
         self.cuts: dict[Rule, None] = {}
         self.stuck: list[tuple[HostWay, Callable[[], None]]] = []
-        """Who waits for a way to be mended."""
+        """Callbacks that wait for a way to be mended."""
         self._listeners: dict[Address, Listener] = {}
         self._ports: dict[str, int] = {}
         self._ends: dict[End, HostWay] = {}
@@ -113,7 +113,7 @@ class StreamNetwork:
 
     @contextmanager
     def at(self, host: str) -> Iterator[None]:
-        """Who connects in here, or starts a task that does, is at that host."""
+        """Code in this block, and tasks that it starts, connect from that host."""
         token = _host.set(host)
         try:
             yield
@@ -134,7 +134,7 @@ class StreamNetwork:
         self.cut(other, one)
 
     def heal(self, source: str | None = None, target: str | None = None) -> None:
-        """Take back cuts: those from `source` to `target`, of all where one is None."""
+        """Remove the cuts from `source` to `target`; None stands for any address."""
         for rule in list(self.cuts):
             if source in {None, rule[0]} and target in {None, rule[1]}:
                 del self.cuts[rule]
@@ -146,7 +146,7 @@ class StreamNetwork:
                 call()
 
     def reset(self, one: str, other: str) -> int:
-        """End the connections between the two; returns how many ends that were."""
+        """End the connections between the two; returns how many ends there were."""
         rules = ((one, other), (other, one))
         ends = [end for end, way in self._ends.items() if any(map(way.is_about, rules))]
         for end in ends:
@@ -158,12 +158,12 @@ class StreamNetwork:
         """Ends that are open now."""
         return len(self._ends)
 
-    # ---- what the loop hands on
+    # ---- what the loop calls
 
     async def create_connection(
         self, factory: Callable[[], Any], host: str | None, port: int | None, **options: Any
     ) -> tuple[End, Any]:
-        """`loop.create_connection`: raises `OSError` when it is refused, or nobody answers."""
+        """`loop.create_connection`: raises `OSError` if it is refused, or nobody answers."""
         self._check(options)
         if host is None or port is None:
             raise ValueError("host and port was not specified and no sock specified")
@@ -181,7 +181,7 @@ class StreamNetwork:
         port: int | None,
         **options: Any,
     ) -> Listener:
-        """`loop.create_server`: raises `OSError` when the port is in use."""
+        """`loop.create_server`: raises `OSError` if the port is in use."""
         self._check(options)
         hosts = [host or _host.get()] if host is None or isinstance(host, str) else list(host)
         first = port or self.free_port(hosts[0])
@@ -196,7 +196,7 @@ class StreamNetwork:
                 raise self.loop.refuse(f"a connection with {name}=")
 
     def free_port(self, host: str) -> int:
-        """A port that nobody has had."""
+        """A port that was never used."""
         port = self._ports.get(host, FIRST_PORT)
         while (host, port) in self._listeners:
             port += 1
@@ -206,34 +206,34 @@ class StreamNetwork:
     # ---- listeners and ends
 
     def listener(self, address: Address) -> Listener | None:
-        """Who listens there."""
+        """The listener at an address."""
         return self._listeners.get(address)
 
     def listen(self, address: Address, listener: Listener) -> None:
-        """Someone listens there from now on. Raises `OSError` when someone does already."""
+        """`listener` listens there from now on. Raises `OSError` if the address is in use."""
         if address in self._listeners:
             where = "error while attempting to bind on address"
             raise OSError(98, f"{where} {address}: address already in use")
         self._listeners[address] = listener
 
     def unlisten(self, address: Address) -> None:
-        """Nobody does any more."""
+        """There is no listener any more."""
         self._listeners.pop(address, None)
 
     def way(self, source: Address, target: Address) -> HostWay:
-        """From one to the other."""
+        """The way from one address to the other."""
         return HostWay(self, source, target)
 
     def opened(self, end: End, way: HostWay) -> None:
-        """One more end."""
+        """An end was opened."""
         self._ends[end] = way
 
     def closed(self, end: End) -> None:
-        """One less."""
+        """An end was closed."""
         self._ends.pop(end, None)
 
     def link(self, wire: Wire, way: Way) -> Link:
-        """What an end needs to know."""
+        """What an end needs."""
         return Link(self.loop, wire, way, self.window, self._note)
 
     def _note(self, value: int, what: str) -> None:

@@ -1,16 +1,16 @@
-"""What real code reads of the outside world, while the deterministic loop runs it.
+"""What real code reads of the outside world while the deterministic loop runs it.
 
-Two nets, both hung up by `patched` and taken down after the run.
+`patched` installs two protections and removes them after the run.
 
-**By name.** `PATCHES` lists which name in which module stands for what: the module's own `time`,
-`random`, `uuid` or `set` becomes a virtual one, at no cost for whoever calls it. Times are the
-loop's, chance comes from the stream "programs" of the run's choices, sets keep the order in which
-they were filled, and what counts or remembers since the process began begins anew. The C module of
-aiokafka's that stamps records reads the clock by itself; it is handed the time instead.
+**By name.** `PATCHES` lists which name in which module is replaced: the module's own `time`,
+`random`, `uuid` or `set` becomes a virtual one, at no cost for its callers. Times are the loop's,
+randomness comes from the stream "programs" of the run's choices, sets iterate in the order of
+insertion, and counters and memories of the process begin anew. The C module of aiokafka that stamps
+records reads the clock by itself, so it gets the time as an argument.
 
-**By refusal.** Whoever still reaches the real ones is not in the table, and is refused with the
-call site (`outside.py`). `tests/sim/asyncio_runs/test_outside.py` goes through the sources of the
-broker and of aiokafka for what that net does not see.
+**By refusal.** Code that still reaches the real functions is not in the table, and is refused with
+the call site (`outside.py`). `tests/sim/asyncio_runs/test_outside.py` searches the sources of the
+broker and of aiokafka for what that does not catch.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ottla.sim.world.clocks import EPOCH_MS
 
 
 class Patch(NamedTuple):
-    """One name that stands for something else during a run."""
+    """One name that is replaced during a run."""
 
     module: str
     name: str
-    """In the module; with a dot, in a class of it."""
+    """The name in the module; with a dot, in a class of it."""
     by: str
-    """What it stands for, in words."""
+    """What replaces it, in words."""
 
 
 def _rows(by: str, name: str, *modules: str) -> tuple[Patch, ...]:
@@ -90,7 +90,7 @@ PATCHES: tuple[Patch, ...] = (
 
 
 class VirtualTime:
-    """Stands for the module `time`; what it does not know is the module's own business."""
+    """Replaces the module `time`; unknown names are the module's own."""
 
     def __init__(self, loop: DeterministicLoop):
         self._now = loop.now
@@ -115,7 +115,7 @@ class VirtualTime:
 
 
 class VirtualRandom(random.Random):
-    """Stands for the module `random`, and draws from a stream of choices."""
+    """Replaces the module `random`, and draws from a stream of choices."""
 
     def __init__(self, stream: Stream):
         self._below = stream.below
@@ -139,17 +139,17 @@ class VirtualRandom(random.Random):
 
 
 class VirtualIds:
-    """Stands for the module `uuid`."""
+    """Replaces the module `uuid`."""
 
     def __init__(self, bits: Callable[[int], int]):
         self._bits = bits
 
     def uuid4(self) -> uuid.UUID:
-        """A random one."""
+        """A random id."""
         return uuid.UUID(int=self._bits(128), version=4)
 
     def uuid1(self, _node: int | None = None, _clock_seq: int | None = None) -> uuid.UUID:
-        """Of no machine, and no time."""
+        """A random id without machine and time."""
         return uuid.UUID(int=self._bits(128), version=1)
 
     def __getattr__(self, name: str) -> Any:
@@ -157,7 +157,7 @@ class VirtualIds:
 
 
 def _stamping(clock: VirtualTime, builder: Any) -> Any:
-    """A builder of record batches that never looks at the clock itself."""
+    """A builder of record batches that never reads the clock itself."""
 
     class StampingBuilder(builder):  # type: ignore[misc] # one of two classes, neither typed
         def append(
@@ -171,7 +171,7 @@ def _stamping(clock: VirtualTime, builder: Any) -> Any:
 
 
 def _stand_in(owner: Any, name: str, clock: VirtualTime, chance: VirtualRandom) -> Any:
-    """What a name stands for."""
+    """The replacement of a name."""
     if name == "DefaultRecordBatchBuilder":
         return _stamping(clock, getattr(owner, name))
     found: dict[str, Any] = {
@@ -190,7 +190,8 @@ _running: list[DeterministicLoop] = []
 
 @contextmanager
 def patched(loop: DeterministicLoop, patches: Sequence[Patch] = PATCHES) -> Iterator[None]:
-    """Hang up both nets. Raises `RuntimeError` inside another run: the process has one outside."""
+    """Install both protections. Raises `RuntimeError` inside another run, because the process has
+    only one outside world."""
     if _running:
         raise RuntimeError("a deterministic run is under way in this process")
     _running.append(loop)
@@ -198,7 +199,7 @@ def patched(loop: DeterministicLoop, patches: Sequence[Patch] = PATCHES) -> Iter
     with ExitStack() as stack:
         stack.callback(_running.clear)
         for patch in patches:
-            # What is imported later is not patched: if it is used, it is refused.
+            # A module that is imported later is not patched: if it is used, it is refused.
             module = sys.modules.get(patch.module)
             if module is not None:
                 within, _, name = patch.name.rpartition(".")

@@ -1,23 +1,23 @@
-"""Who goes next: the ready queue of the deterministic loop, by four policies.
+"""Which step runs next: the ready queue of the deterministic loop, by four policies.
 
-asyncio promises that callbacks run in the order in which they were asked for, and real programs
-rely on it: protocols, `call_soon`, what a future calls. It promises nothing about which of two
-tasks that are ready goes first. So every policy keeps the plain callbacks in order, as one lane of
-their own, and decides between the tasks, and between a task and that lane.
+asyncio promises that callbacks run in the order in which they were scheduled, and real programs
+rely on that: protocols, `call_soon`, callbacks of futures. It promises nothing about which of two
+ready tasks goes first. So every policy keeps the plain callbacks in order, as one lane of their
+own, and chooses between the tasks, and between a task and that lane.
 
-| policy | who goes next |
+| policy | which goes next |
 |---|---|
-| `fifo` | who has waited longest, as in asyncio |
-| `shuffled` | anyone; 0 is who has waited longest, so that an empty tape is nearly `fifo` |
+| `fifo` | the one that has waited longest, as in asyncio |
+| `shuffled` | any; 0 is the one that has waited longest, so an empty tape is nearly `fifo` |
 | `pct(depth)` | the highest priority; drawn per lane, lowered at `depth - 1` steps of the run |
 | `starving` | as `fifo`, but one lane waits until no other is ready; another every `STARVED_FOR` |
 
-`pct` is Burckhardt and others, ASPLOS 2010: a bug that needs `depth` ordered events is met with a
+`pct` is Burckhardt and others, ASPLOS 2010: a bug that needs `depth` ordered events is found with a
 probability of at least 1 / (tasks * horizon ** (depth - 1)), if the run has about `horizon` steps.
 
-Two of them would let a task that polls (`while not ready: await sleep(0)`) keep all others from
-running for ever. When time has stood still for long, the loop calls `weary`, and everybody gets
-their turn until it calls `rested`.
+With `pct` and `starving`, a task that polls (`while not ready: await sleep(0)`) could keep all
+others from running for ever. When time has stood still for long, the loop calls `weary`, and all
+lanes take turns until it calls `rested`.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ STARVED_FOR = 256
 
 
 class Queue(Protocol):
-    """What is ready."""
+    """The steps that are ready."""
 
     def push(self, step: Step) -> None:
         """A step is ready."""
 
     def take(self) -> Step:
-        """The step that goes next; there must be one."""
+        """Remove and return the next step; there must be one."""
 
     def weary(self) -> None:
-        """Time stands still for too long: be fair."""
+        """Time stands still for too long: be fair from now on."""
 
     def rested(self) -> None:
         """Time has moved on."""
@@ -85,7 +85,7 @@ class _Shuffled:
         if not tasks:
             return calls.popleft()
         drawn = self._below(len(tasks) + 1)
-        # The callbacks are one candidate, before or behind the task that has waited longest.
+        # The callbacks are one candidate, before or after the task that has waited longest.
         place = 0 if calls[0].serial < tasks[0].serial else 1
         if drawn == place:
             return calls.popleft()
@@ -100,16 +100,17 @@ class _Pct:
     def __init__(self, stream: Stream, depth: int, horizon: int):
         self._below = stream.below
         self._changes: list[int] = []
-        """Steps of the run before which whoever would go next is lowered, in order."""
+        """Steps of the run before which the next lane is lowered, in order."""
         for drawn in range(depth - 1):
-            # One of those that are left: to draw until it is a new one never ends on an empty tape.
+            # One of the steps that are left: drawing until a new one comes up would never end on an
+            # empty tape.
             at = stream.below(horizon - drawn)
             for taken in self._changes:
                 at += at >= taken
             insort(self._changes, at)
         self._taken = 0
         self._floor = 0
-        """Priorities that were lowered are below this, and below all that were drawn."""
+        """Lowered priorities are below this, and so below all drawn ones."""
         self._weary = False
         self._priority: dict[int, int] = {}
         self._tasks: list[tuple[int, int, Step]] = []
@@ -149,7 +150,7 @@ class _Pct:
         return self._of(0) > -self._tasks[0][0]
 
     def _lower(self, calls: bool) -> None:
-        """Whoever would go next goes behind all others, from now on."""
+        """The lane that would go next goes after all others from now on."""
         self._floor -= 1
         if calls:
             self._priority[0] = self._floor
@@ -171,7 +172,7 @@ class _Starving:
         self._others: deque[Step] = deque()
         self._starved: deque[Step] = deque()
         self._victim = -1
-        """A lane; -1: nobody."""
+        """The lane that starves; -1: none."""
         self._left = 0
         self._weary = False
 
@@ -189,7 +190,7 @@ class _Starving:
         return self._others.popleft() if self._others else self._starved.popleft()
 
     def _choose(self) -> None:
-        """Another lane starves."""
+        """Choose another lane to starve."""
         self._release()
         if not self._weary:
             waiting = list(self._others)
@@ -198,7 +199,7 @@ class _Starving:
             self._starved = deque(each for each in waiting if each.lane == self._victim)
 
     def _release(self) -> None:
-        """Nobody starves."""
+        """No lane starves."""
         self._victim = -1
         self._others.extendleft(reversed(self._starved))
         self._starved.clear()
@@ -231,5 +232,5 @@ def pct(depth: int = 3, horizon: int = 10_000) -> Policy:
 
 
 def starving(stream: Stream) -> Queue:
-    """One lane goes last."""
+    """One lane at a time goes last."""
     return _Starving(stream)

@@ -1,7 +1,7 @@
 """What the deterministic loop refuses: everything whose outcome no seed decides.
 
-A refusal is an exception that names the place in the program that asked, and it is noted as a
-failure of the run as well: a program that swallows it fails all the same.
+A refusal is an exception that names the call site in the program. It is also recorded as a failure
+of the run, so a program that swallows it fails anyway.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def _refused(what: str) -> Any:
 
 
 class Refusals(asyncio.AbstractEventLoop):
-    """The methods of a loop that this one does not have, each with what it would do."""
+    """The methods of a loop that this one lacks, each with what it would do."""
 
     noticed: Callable[[RefusedError], None]
-    """Told of every refusal."""
+    """Called with every refusal."""
 
     def refuse(self, what: str) -> RefusedError:
-        """The exception to raise; the run has failed."""
+        """The exception to raise; the run has failed with this call."""
         error = RefusedError(f"{what} is refused under the deterministic loop, at {call_site()}")
         self.noticed(error)
         return error

@@ -3,9 +3,9 @@
     outcome = run(lambda loop: main(), seed=7, policy=shuffled)
     outcome.digest     # the same wherever the same program runs with the same seed
 
-The collector of garbage runs at fixed steps only, and over what the run has made: what the process
-made before is frozen meanwhile. When the program has ended, its tasks are cancelled and its async
-generators closed, in order; a run in which anything failed raises.
+The garbage collector runs only at fixed steps, and only over objects of the run: older objects of
+the process are frozen meanwhile. When the program has ended, its tasks are cancelled and its async
+generators closed, in order. A run in which anything failed raises.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Outcome(Generic[Result]):
     result: Result
     """What the program returned."""
     digest: str
-    """Of every step and every byte that arrived."""
+    """Digest of every step and every byte that arrived."""
     steps: int
     micros: Micros
     """Virtual time at the end."""
@@ -56,7 +56,7 @@ def run(
 ) -> Outcome[Result]:
     """Run `program(loop)`; `network` as for `StreamNetwork`.
 
-    Raises what the program raises, and `RunFailedError` when something failed where nobody asked.
+    Raises what the program raises, and `RunFailedError` if something failed without a caller.
     """
     loop = DeterministicLoop(
         seed, policy=policy, keep_trace=keep_trace, until=until, collect_every=COLLECT_EVERY
@@ -82,7 +82,7 @@ def _to_the_end(
             error.add_note(f"and then {failure}")
         raise
     loop.shutdown()
-    # Exceptions that lie in cycles come to light.
+    # Now exceptions in reference cycles are reported.
     gc.collect()
     return result
 
@@ -90,7 +90,7 @@ def _to_the_end(
 @contextmanager
 def _collected_by_steps() -> Iterator[None]:
     enabled = gc.isenabled()
-    # Garbage of before is frozen with the rest: no finaliser of it runs among the program's steps.
+    # Older garbage is frozen, too, so that none of its finalizers run among the program's steps.
     gc.freeze()
     gc.disable()
     try:

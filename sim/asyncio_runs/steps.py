@@ -1,14 +1,14 @@
 """Steps of the deterministic loop, and the trace that tells two runs apart.
 
-A `Step` is what `call_soon` and `call_at` hand out: one callback that runs at most once. It has a
-*serial*, its place in the order in which steps were asked for, and a *lane*: the serial of the task
-of which it is a step, or 0 for plain callbacks.
+A `Step` is what `call_soon` and `call_at` return: one callback that runs at most once. It has a
+*serial*, its place in the order in which steps were made, and a *lane*: the serial of its task, or
+0 for plain callbacks.
 
-The `Trace` digests every step that ran (time, serial, lane), and whatever else is noted in it, such
-as the bytes that arrive at a socket. Two runs that part ways anywhere have different digests.
-With `keep`, every step is remembered with its name, and `first_difference` says where they parted.
-No word of it is an address, a name from outside, or a hash of Python's, so digests of different
-processes may be compared.
+The `Trace` digests every step that ran (time, serial, lane), and other notes, such as the bytes
+that arrive at a socket. Two runs that differ anywhere have different digests. With `keep`, every
+step is kept with its name, and `first_difference` says where they differ first. It contains no
+address, no name from outside, and no hash of Python's, so digests of different processes may be
+compared.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from typing import Any, NamedTuple, Protocol
 from ottla.raft.types import Micros
 
 LANE_BITS = 24
-"""Of a word of the trace; the rest is the serial."""
+"""Bits of a word of the trace for the lane; the rest is the serial."""
 _WORD_MASK = (1 << 64) - 1
 NOT_WAITING = -1
 
 
 class TimerOwner(Protocol):
-    """Who counts timers that were taken back."""
+    """Counts timers that were cancelled."""
 
     def timer_dropped(self) -> None:
-        """One that still waits for its time was."""
+        """A timer was cancelled before its time."""
 
 
 class Step(asyncio.TimerHandle):
-    """See the module's docstring. What asyncio's own handles keep in private is not used."""
+    """See the module's docstring. It does not use the private attributes of asyncio's own
+    handles."""
 
     __slots__ = ("args", "call", "context", "dropped", "due", "lane", "owner", "serial")
 
@@ -51,7 +52,7 @@ class Step(asyncio.TimerHandle):
         self.args: tuple[Any, ...] = args
         self.context = context
         self.due: Micros = NOT_WAITING
-        """While it waits for its time: when that is; then it has an `owner`."""
+        """Its time while it waits for it; then it has an `owner`."""
         self.owner: TimerOwner
         self.dropped = False
 
@@ -64,7 +65,7 @@ class Step(asyncio.TimerHandle):
                 self.owner.timer_dropped()
 
     def cancelled(self) -> bool:
-        """Whether it was taken back."""
+        """Whether it was cancelled."""
         return self.dropped
 
     def when(self) -> float:
@@ -72,7 +73,7 @@ class Step(asyncio.TimerHandle):
         return self.due / 1e6
 
     def get_context(self) -> Context:
-        """What it runs in."""
+        """The context in which it runs."""
         return self.context
 
     def __hash__(self) -> int:
@@ -86,7 +87,7 @@ class Step(asyncio.TimerHandle):
 
 
 def name_of(call: Callable[..., Any] | None) -> str:
-    """What a callback is, without its address: the same in every process."""
+    """The name of a callback, without its address: the same in every process."""
     if call is None:
         return "cancelled"
     task = getattr(call, "__self__", None)
@@ -117,7 +118,7 @@ class Trace:
         self._hash = blake2b(digest_size=16)
 
     def settle(self, steps: int = 0) -> None:
-        """Digest what has gathered; so many steps are in it."""
+        """Digest what has gathered, which contains `steps` steps."""
         self.steps += steps
         if sys.byteorder == "big":
             self.words.byteswap()
@@ -125,7 +126,7 @@ class Trace:
         del self.words[:]
 
     def note(self, time: Micros, value: int, what: str) -> None:
-        """Something beside the steps that must be the same in every run."""
+        """Add something besides the steps that must be the same in every run."""
         self.words.append(time)
         self.words.append(value & _WORD_MASK)
         if self.rows is not None:
@@ -133,13 +134,13 @@ class Trace:
 
     @property
     def digest(self) -> str:
-        """Of everything up to now."""
+        """Digest of everything up to now."""
         self.settle()
         return self._hash.hexdigest()
 
 
 class Difference(NamedTuple):
-    """Where two runs parted: `place` counts rows from 0; None: that run was over."""
+    """Where two runs differ first: `place` counts rows from 0; None: that run was over."""
 
     place: int
     left: Row | None
@@ -156,9 +157,9 @@ def _show(row: Row | None) -> str:
 
 
 def first_difference(left: Sequence[Row], right: Sequence[Row]) -> Difference | None:
-    """The first row in which two kept traces differ; None when they are equal.
+    """The first row in which two kept traces differ; None: they are equal.
 
-    Rows that came through JSON, as lists, compare as well.
+    Rows that came through JSON, as lists, can be compared as well.
     """
     for place, (a, b) in enumerate(zip_longest(left, right)):
         ours, theirs = None if a is None else Row(*a), None if b is None else Row(*b)

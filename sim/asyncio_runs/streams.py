@@ -1,22 +1,22 @@
-"""Connections in memory: an `End` is what asyncio calls a transport; a protocol hangs on it.
+"""Connections in memory: an `End` is a transport of asyncio, with a protocol.
 
-Two ends are joined by two wires (`ottla.sim.asyncio_runs.wires`), and behave as sockets of TCP do.
+Two ends are joined by two wires (`ottla.sim.asyncio_runs.wires`), and behave like TCP sockets.
 
-**Out.** What is written leaves in segments while less than `window` bytes are on their way or lie
-unread at the other end; what does not fit waits here, and the protocol is told to pause and to
-resume by the watermarks. Bytes that were read are acknowledged in a segment of their own, a quarter
-of the window at a time, so a way that is cut in one direction stops the other direction too once
-the window is full.
+**Out.** Written bytes leave in segments while fewer than `window` bytes are on their way or unread
+at the other end. What does not fit waits here, and the protocol is told to pause and to resume by
+the watermarks. Bytes that were read are acknowledged in a segment of their own, a quarter of the
+window at a time. So a way that is cut in one direction stops the other direction too, once the
+window is full.
 
-**In.** Segments lie in order until the protocol reads. They reach it whole or in pieces, by
+**In.** Segments wait in order until the protocol reads. They reach it whole or in pieces, by
 `data_received` or by `get_buffer` and `buffer_updated`.
 
 **Ends.** `write_eof` ends one direction. `close` sends what was written, then ends both; `abort`
 drops what has not left. If there are unread bytes, or more arrive, the other end is reset, as Linux
-does. A reset is noticed when the end reads, behind what had arrived before it, or by the next
-write; nothing arrives behind it.
+does. A reset is noticed when the end reads, after what had arrived before it, or by the next write;
+nothing arrives after it.
 
-What arrives is told to a protocol in the context in which its end was made.
+Protocols are called in the context in which their end was made.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from zlib import crc32
 from ottla.sim.asyncio_runs.wires import Kind, Link, Segment
 
 READ_BYTES = 1 << 18
-"""Bytes handed to a protocol at a time, at most; as asyncio's own transports."""
+"""Most bytes that a protocol gets at a time, as in asyncio's own transports."""
 HIGH_WATER = 1 << 16
 
 
@@ -53,7 +53,7 @@ class End(asyncio.Transport):
         # Out.
         self._unsent = bytearray()
         self._under_way = 0
-        """Bytes that have left and were not read yet, as far as this end knows."""
+        """Bytes that have left and are unread, as far as this end knows."""
         self._paused_writing = False
         self._no_more_writes = False
         self._eof_sent = False
@@ -63,15 +63,15 @@ class End(asyncio.Transport):
         self._eof_arrived = False
         self._eof_told = False
         self._broken: OSError | None = None
-        """Why nothing more will come, once it is known here."""
+        """Why nothing more will come; None: not known here."""
         self._reading = True
         self._read_planned = False
         self._closing = False
         self._lost = False
-        """The protocol was told, or will be at once."""
+        """Whether the protocol was told, or will be at once."""
 
     def made(self, protocol: asyncio.BaseProtocol) -> None:
-        """The connection is there, and may have brought something already."""
+        """The connection is made, and may have received something already."""
         self._protocol = protocol
         protocol.connection_made(self)
         self._plan_read()
@@ -83,34 +83,34 @@ class End(asyncio.Transport):
         return self._names.get(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Who hears of everything from now on."""
+        """Set the protocol that is called from now on."""
         self._protocol = protocol
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """Who hears of everything."""
+        """The protocol that is called."""
         assert self._protocol is not None, "made"
         return self._protocol
 
     def is_closing(self) -> bool:
-        """Whether it ends, or has ended."""
+        """Whether it is ending, or has ended."""
         return self._closing
 
     def is_reading(self) -> bool:
-        """Whether what arrives is handed on."""
+        """Whether the protocol gets what arrives."""
         return self._reading and not self._closing
 
     def pause_reading(self) -> None:
-        """Hand on nothing."""
+        """Pass nothing to the protocol."""
         self._reading = False
 
     def resume_reading(self) -> None:
-        """Hand on what has arrived, and goes on arriving."""
+        """Pass on what has arrived, and what arrives later."""
         if not self._reading and not self._closing:
             self._reading = True
             self._plan_read()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """When the protocol is told to pause and to resume writing, in bytes."""
+        """Set when the protocol is told to pause and to resume writing, in bytes."""
         if high is None:
             high = HIGH_WATER if low is None else 4 * low
         low = high // 4 if low is None else low
@@ -128,7 +128,7 @@ class End(asyncio.Transport):
         return len(self._unsent)
 
     def write(self, data: Any) -> None:
-        """Send."""
+        """Send bytes."""
         if self._no_more_writes:
             if not self._closing:
                 raise RuntimeError("Cannot call write() after write_eof()")
@@ -144,7 +144,7 @@ class End(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def can_write_eof(self) -> bool:
-        """It can."""
+        """Always true."""
         return True
 
     def write_eof(self) -> None:
@@ -162,14 +162,14 @@ class End(asyncio.Transport):
     def abort(self) -> None:
         """End at once; what has not left is dropped."""
         self._unsent.clear()
-        self._paused_writing = False  # nobody is told to go on
+        self._paused_writing = False  # the protocol is not told to resume
         self.close()
         self._push()
 
     # ---- out
 
     def _push(self) -> None:
-        """Let leave what may."""
+        """Send what may leave."""
         unsent = self._unsent
         while unsent and self._under_way < self._window:
             size = self._link.way.piece(min(len(unsent), self._window - self._under_way))
@@ -200,9 +200,9 @@ class End(asyncio.Transport):
     # ---- in
 
     def arrive(self, segment: Segment) -> None:
-        """The other end's wire brings something."""
+        """A segment arrives from the other end."""
         if self._broken is not None:
-            return  # whatever was under way when a reset overtook it
+            return  # a reset came first
         if self._lost:
             # The kernel answers for a socket that is gone.
             if segment.kind is Kind.BYTES:
@@ -215,8 +215,8 @@ class End(asyncio.Transport):
         elif segment.kind is Kind.EOF:
             self._eof_arrived = True
         elif segment.kind is Kind.RESET:
-            # Linux: what lies here is still read, and a reset behind the end of the other side is
-            # another error.
+            # Linux: unread bytes are still read, and a reset after the other side's end is another
+            # error.
             self._broken = (
                 BrokenPipeError(32, "Broken pipe")
                 if self._eof_arrived
@@ -242,8 +242,9 @@ class End(asyncio.Transport):
         self._read()
 
     def _read(self) -> None:
-        """Hand on one piece of what has arrived; plan the next."""
-        # After the end of the other side asyncio reads no more, so it notices no reset either.
+        """Pass on one piece of what has arrived, and schedule the next."""
+        # After the end of the other side asyncio no longer reads, so it does not notice a reset
+        # either.
         if not self._reading or self._closing or self._eof_told or self._protocol is None:
             return
         if self._unread:
@@ -260,7 +261,7 @@ class End(asyncio.Transport):
             self._plan_read()
 
     def _hand_on(self) -> int:
-        """Give the protocol what it takes at once; returns how many bytes that were."""
+        """Give the protocol one piece; returns how many bytes that was."""
         protocol = self._protocol
         if isinstance(protocol, asyncio.BufferedProtocol):
             room = memoryview(protocol.get_buffer(-1))
@@ -287,7 +288,7 @@ class End(asyncio.Transport):
         return b"".join(pieces)
 
     def _take(self, count: int) -> None:
-        """The protocol has read so much."""
+        """The protocol has read so many bytes."""
         self._unacknowledged += count
         if self._unacknowledged * 4 >= self._window and not self._lost:
             self._wire.send(Segment(Kind.READ, read=self._unacknowledged))
@@ -299,7 +300,7 @@ class End(asyncio.Transport):
         self._lose(TimeoutError(110, "Connection timed out"))
 
     def _lose(self, error: Exception | None) -> None:
-        """It is gone on this side."""
+        """The connection has ended on this side."""
         if self._lost:
             return
         self._lost = self._closing = self._no_more_writes = True

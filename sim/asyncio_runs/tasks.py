@@ -1,21 +1,21 @@
 """Tasks and futures whose place in a set is their serial, not their address.
 
-asyncio keeps tasks and futures in sets, and what it does to all of them (a task group that aborts,
-`asyncio.wait`, shutdown) it does in the order of the set, which follows the hash, which for most
-objects is their address: another order in every process, whatever PYTHONHASHSEED says. The loop
-numbers what it makes, and the number is the hash; sets of such objects have the same order in every
-process and on every CPython (SIM-SET-ORDER).
+asyncio keeps tasks and futures in sets. What it does to all of them (a task group that aborts,
+`asyncio.wait`, shutdown) it does in the order of the set. That follows the hash, which for most
+objects is their address: another order in every process, whatever PYTHONHASHSEED is. This loop
+numbers what it makes, and the number is the hash. So sets of these objects have the same order in
+every process and on every CPython (SIM-SET-ORDER).
 
-What asyncio itself puts into sets beside them is dealt with while such a loop is open (`Hold`):
+While such a loop is open, other objects that asyncio puts into sets are replaced (`Hold`):
 
-| in asyncio | is instead |
+| in asyncio | replaced by |
 |---|---|
 | the future of `gather` | one with a serial |
 | `all_tasks` | in the order in which the tasks were made |
 | `wait` on a future that has no serial | refused |
-| `as_completed` on coroutines | refused: a set of coroutines, and those have no number |
+| `as_completed` on coroutines | refused: it makes a set of coroutines, which have no number |
 
-Other loops of the process are not touched by that.
+Other loops of the process are not affected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ottla.sim.chance.outside import RefusedError
 
 
 class Numbering(Protocol):
-    """A loop that numbers."""
+    """A loop that numbers its tasks and futures."""
 
     def next_id(self) -> int:
         """The next number, from 1."""
@@ -44,7 +44,7 @@ class Numbering(Protocol):
 
 
 class SerialFuture(asyncio.Future[Any]):
-    """A future with a number. The loop sets it before anyone sees the future."""
+    """A future with a number. The loop sets it before any code sees the future."""
 
     __slots__ = ("serial",)
 
@@ -55,7 +55,7 @@ class SerialFuture(asyncio.Future[Any]):
 
 
 class SerialTask(asyncio.Task[Any]):
-    """A task with a number; asyncio asks for its hash while it is being made."""
+    """A task with a number; asyncio asks for its hash while the task is being made."""
 
     __slots__ = ("serial",)
 
@@ -77,11 +77,12 @@ class SerialTask(asyncio.Task[Any]):
 
     @property
     def failed(self) -> BaseException | None:
-        """What it ended with, if nobody has asked yet; to look here is not to ask."""
+        """The exception that it ended with, if nobody has retrieved it; this does not count as
+        retrieval."""
         return self._exception if self._log_traceback else None
 
     def where(self) -> str:
-        """In words: its name, and where it waits."""
+        """Its name, and where it waits, in words."""
         waits: Any = self.get_coro()
         name, place = getattr(waits, "__qualname__", "?"), "an unknown place"
         while waits is not None:
@@ -93,14 +94,14 @@ class SerialTask(asyncio.Task[Any]):
 
 
 class _InOrder(set[asyncio.Task[Any]]):
-    """A set of tasks that is gone through in the order in which they were made."""
+    """A set of tasks that iterates in the order in which they were made."""
 
     def __iter__(self) -> Iterator[asyncio.Task[Any]]:
         return iter(sorted(super().__iter__(), key=hash))
 
 
 _module: Any = asyncio.tasks
-_wait = _module._wait  # noqa: SLF001 - what asyncio.wait does once it has made a set
+_wait = _module._wait  # noqa: SLF001 - the part of asyncio.wait after it has made a set
 _Gathering = _module._GatheringFuture  # noqa: SLF001 - made without asking the loop
 _all_tasks = asyncio.all_tasks
 
@@ -161,8 +162,8 @@ class Hold:
 
 
 def made_by_as_completed() -> bool:
-    """Whether the task that is being made is for a coroutine that `as_completed` was given."""
-    # This function, create_task, and who called it.
+    """Whether the task that is being made is for a coroutine given to `as_completed`."""
+    # Skips this function and create_task.
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - documented, if underscored
     while frame is not None and frame.f_globals is _module.__dict__:
         if frame.f_code.co_qualname.startswith(("as_completed", "_AsCompletedIterator")):

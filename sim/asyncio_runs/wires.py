@@ -1,9 +1,9 @@
 """Wires: how the bytes of a simulated connection travel, modelled as TCP.
 
 A connection has two `Wire`s, one for each direction. A wire carries *segments* in order, each once:
-bytes, the end of them, a reset. What a way that is cut does is keep everything back until it is
-mended, the segments that were under way included (TCP sends them again); who waits longer than
-`GIVE_UP_MICROS` for that is told.
+bytes, the end of them, a reset. A way that is cut keeps everything back until it is mended, also
+segments that were under way (TCP sends them again). An end that waits longer than `GIVE_UP_MICROS`
+for that is told so.
 
 A way is what the network knows of a direction between two addresses:
 `ottla.sim.asyncio_runs.network`.
@@ -20,15 +20,15 @@ from typing import Any, NamedTuple, Protocol
 from ottla.raft.types import Micros
 
 GIVE_UP_MICROS: Micros = 924_600_000
-"""How long TCP sends again before it gives up (15 repetitions, as Linux is set up)."""
+"""How long TCP sends again before it gives up (15 times, Linux's default)."""
 
 
 class Kind(Enum):
-    """What a segment is."""
+    """The kind of a segment."""
 
     BYTES = auto()
     OPEN = auto()
-    """The first one of each direction."""
+    """The first segment of each direction."""
     EOF = auto()
     RESET = auto()
     READ = auto()
@@ -36,7 +36,7 @@ class Kind(Enum):
 
 
 class Segment(NamedTuple):
-    """What travels."""
+    """A unit of data on a wire."""
 
     kind: Kind
     data: bytes = b""
@@ -53,14 +53,14 @@ class Way(Protocol):
         """How long the next segment takes."""
 
     def piece(self, size: int) -> int:
-        """How many of `size` bytes make the next segment, at least 1."""
+        """How many of `size` bytes make up the next segment, at least 1."""
 
     def when_mended(self, call: Callable[[], None]) -> None:
-        """Call, once, as soon as it is not cut any more."""
+        """Call it, once, as soon as the way is no longer cut."""
 
 
 class Clock(Protocol):
-    """The loop, as far as it is needed here."""
+    """The methods of the loop that are used here."""
 
     def now(self) -> Micros:
         """Virtual time."""
@@ -68,10 +68,10 @@ class Clock(Protocol):
     def call_at_micros(
         self, when: Micros, callback: Any, *args: Any, context: Context | None = None
     ) -> Any:
-        """A timer."""
+        """Set a timer."""
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        """Behind what runs now."""
+        """Call it after what runs now."""
 
 
 class Wire:
@@ -79,22 +79,22 @@ class Wire:
 
     def __init__(self, clock: Clock, way: Way):
         self.arrive: Callable[[Segment], None]
-        """The end that it leads to."""
+        """The end that it leads to: called with each segment."""
         self.context: Context
-        """In which that hears of it."""
+        """The context of that call."""
         self.on_given_up: Callable[[], None]
         self._clock = clock
         self._way = way
         self._line: deque[Segment] = deque()
-        """What has not arrived, in order."""
+        """Segments that have not arrived, in order."""
         self._until: Micros = 0
-        """When the last arrival is planned; each brings the first of the line."""
+        """When the last arrival is scheduled; each arrival takes the first segment."""
         self._missed = 0
-        """Arrivals that a cut way has swallowed, or that were never planned for it."""
+        """Arrivals that a cut way has swallowed, or that were not scheduled because of it."""
         self._missed_since: Micros = 0
 
     def send(self, segment: Segment) -> None:
-        """It arrives behind everything that was sent before."""
+        """Send a segment; it arrives after everything that was sent before."""
         self._line.append(segment)
         if self._way.cut():
             self._miss()
@@ -130,14 +130,14 @@ class Wire:
 
 
 class Link(NamedTuple):
-    """What an end needs of the world."""
+    """What an end needs of the network."""
 
     clock: Clock
     wire: Wire
-    """To the other end."""
+    """The wire to the other end."""
     way: Way
-    """That the wire goes."""
+    """The way of the wire."""
     window: int
-    """Bytes that may be under way, or lie unread."""
+    """Bytes that may be under way or unread."""
     note: Callable[[int, str], None]
-    """Told of what arrives."""
+    """Called with what arrives."""

@@ -1,7 +1,7 @@
-"""What can become of batches on their way: the shapes that the scenarios about batches have.
+"""Shapes of what happens to batches: those of the scenarios about batches.
 
-Each is a question to the rows of one run (`ottla.sim.coverage.facts`) or to one batch of it. The
-table of `predicates` says which scenario is recognised by which.
+Each is a question about the rows of one run (`ottla.sim.coverage.facts`) or about one batch. The
+table of `predicates` says which scenario each recognises.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 from ottla.sim.coverage.facts import Batch, Facts, in_order
 
 MANY = 5
-"""Requests of one producer under way at once, as many as real clients allow."""
+"""Open requests of one producer, as many as real clients allow."""
 
 
 def any_batch(facts: Facts, holds: Callable[[Batch], bool]) -> bool:
-    """Whether it holds of one batch at least."""
+    """Whether it holds for at least one batch."""
     return any(holds(batch) for batch in facts.batches.values())
 
 
 def again_at(batch: Batch) -> Iterator[tuple[int, int]]:
-    """(node, event) of each send of it behind the first answer that it is stored."""
+    """(node, event) of each send of the batch after the first answer that it is stored."""
     stored = batch.stored_answers()
     if stored:
         for row in batch.sends:
@@ -29,7 +29,7 @@ def again_at(batch: Batch) -> Iterator[tuple[int, int]]:
 
 
 def same_leader(batch: Batch) -> bool:
-    """Sent again to the node that answered first that it is stored."""
+    """Sent again to the node that first answered that it is stored."""
     first = batch.stored_answers()[:1]
     return any(node == row.node for row in first for node, _ in again_at(batch))
 
@@ -46,7 +46,7 @@ def two_leaders(batch: Batch) -> bool:
 
 
 def next_has_it(batch: Batch) -> bool:
-    """Appended by one leader, acknowledged by another alone, who never appended it."""
+    """Appended by one leader, acknowledged only by another that never appended it."""
     writers = {row.node for row in batch.appends}
     tellers = {row.node for row in batch.stored_answers()}
     return bool(writers) and bool(tellers) and not writers & tellers
@@ -58,7 +58,7 @@ def next_lacks_it(batch: Batch) -> bool:
 
 
 def pipeline_fails(facts: Facts) -> bool:
-    """Two batches of a producer fail at once: what the first rests on is unknown."""
+    """Two batches of a producer fail at once: the outcome of the first is unknown."""
     seen: set[tuple[int, int, int]] = set()
     for row in facts.of("answer"):
         if row.code == "NOT_LEADER_OR_FOLLOWER" and row.pid is not None:
@@ -96,7 +96,7 @@ def head_fails(facts: Facts) -> bool:
 
 
 def in_flight(facts: Facts) -> bool:
-    """`MANY` sends of one client in a row with nothing heard between them."""
+    """`MANY` sends of one client in a row without an answer in between."""
     waiting: dict[int, int] = {}
     for row in sorted(facts.of("send", "ok", "error", "close"), key=lambda row: row.eid):
         if row.kind == "send":

@@ -1,8 +1,8 @@
 """Cover: what a sweep reached, counted over its seeds.
 
-Each seed is run once more, with the rules' decisions listened to, and boiled down to what it
-reached: predicates, rules, answers, abstract states. The rest adds up: how often, first by which
-seed, and how many states each seed added that no seed before it had seen.
+Each seed is run once more, with the rules' decisions watched, and reduced to what it reached:
+predicates, rules, answers, abstract states. From that follow how often each was reached, by which
+seed first, and how many states each seed added that no earlier seed had reached.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Tally(NamedTuple):
     first: int | None = None
 
     def and_by(self, seed: int) -> Tally:
-        """One seed more."""
+        """The tally after one more seed."""
         return Tally(self.seeds + 1, seed if self.first is None else self.first)
 
 
@@ -55,18 +55,18 @@ class Cover:
     rules: dict[str, Tally] = field(default_factory=dict)
     answers: dict[str, Tally] = field(default_factory=dict)
     growth: list[int] = field(default_factory=list)
-    """States known after each seed, in the order of seeds."""
+    """Known states after each seed, in the order of seeds."""
     states: dict[str, Tally] = field(default_factory=dict)
-    """By their names (`points.py`), in the order in which they came."""
+    """States by name (`points.py`), in the order in which they came."""
 
     @classmethod
     def of(cls, config: RunConfig) -> Cover:
-        """Nothing yet; the profile's rules are what can be reached."""
+        """An empty cover; the rules that can be reached are those of the profile."""
         rules = profile_named(config.profile).rules
         return cls(rules={row.label: Tally() for row in rules})
 
     def add(self, reached: Reached) -> None:
-        """One seed more."""
+        """Add one seed."""
         for table, names in (
             (self.predicates, reached.predicates),
             (self.rules, reached.rules),
@@ -86,7 +86,7 @@ class Cover:
 
 
 def reached_by(seed: int, config: RunConfig) -> Reached:
-    """Run a seed, and say what it reached."""
+    """Run a seed; returns what it reached."""
     rules: dict[str, None] = {}
 
     def decided(*what: Any) -> None:
@@ -107,7 +107,7 @@ def reached_by(seed: int, config: RunConfig) -> Reached:
 
 
 def cover(seeds: Sequence[int], settings: str, jobs: int) -> Iterator[Reached]:
-    """What each seed reached, in their order. `settings` are TOML. Raises `ConfigError`."""
+    """What each seed reached, in order. `settings` are TOML. Raises `ConfigError`."""
     from_toml(settings)
     if jobs == 1:
         yield from _chunk(seeds, settings)

@@ -1,7 +1,7 @@
 """Facts: a history in the terms of the predicates, in one pass.
 
-A predicate asks about batches (who appended one, who answered, who cut it again), about
-leaderships, and about what was done to nodes. Here the rows are sorted that way, each with its
+A predicate asks about batches (which node appended one, answered it, cut it off again), about
+leaderships, and about what was done to nodes. Here the rows are sorted for that, each with its
 place in time, so that a predicate is one expression.
 """
 
@@ -17,21 +17,21 @@ from ottla.sim.history.history import Event
 Key: TypeAlias = tuple[int, int, int, int]
 """A batch: partition, producer id, epoch, first sequence."""
 Row: TypeAlias = Any
-"""An `Event` of a kind whose columns are known to be there."""
+"""An `Event` of a kind that has the columns used."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """What became of one batch."""
+    """What happened to one batch."""
 
     key: Key
     sends: list[Row] = field(default_factory=list)
     appends: list[Row] = field(default_factory=list)
-    """By leaders."""
+    """Appends of it by leaders."""
     answers: list[Row] = field(default_factory=list)
     errors: list[Row] = field(default_factory=list)
     cut: list[Row] = field(default_factory=list)
-    """Appends of it that a truncation or a crash took back."""
+    """Appends of it that a truncation or a crash undid."""
 
     def stored_answers(self) -> list[Row]:
         """Answers that say that it is stored."""
@@ -39,13 +39,13 @@ class Batch:
 
 
 class Reign(NamedTuple):
-    """A leadership, as its row says."""
+    """A leadership, by its row."""
 
     row: Row
     before: Row | None
-    """That of the partition before it."""
+    """The row of the partition's leadership before it."""
     open_before: bool
-    """Its log held entries of older terms that nobody knew committed."""
+    """Whether its log held entries of older terms that no node knew committed."""
 
 
 class Facts:
@@ -57,12 +57,12 @@ class Facts:
         self.reigns: dict[int, list[Reign]] = {}
         self.kinds: dict[str, list[Row]] = {}
         self.codes: dict[str, int] = {}
-        """What clients were answered, by name, with how often."""
+        """How often clients got each answer, by name."""
         self._commit: dict[int, int] = {}
         self._log: dict[tuple[int, int], dict[int, Row]] = {}
         self._down: set[int] = set()
         self.blackout = False
-        """All nodes were down at once."""
+        """Whether all nodes were down at once."""
         self.nodes = {row.node for row in rows if row.kind == "start"} | {
             row.node for row in rows if row.kind == "append" and row.node
         }
@@ -84,12 +84,12 @@ class Facts:
                 handler(row)
 
     def of(self, *kinds: str) -> Iterator[Row]:
-        """Rows of these kinds, of one after those of the other."""
+        """Rows of these kinds, kind by kind."""
         for kind in kinds:
             yield from self.kinds.get(kind, ())
 
     def faults(self, words: str) -> list[Row]:
-        """Faults whose words contain these."""
+        """Faults whose text contains these words."""
         return [row for row in self.of("fault") if words in row.code]
 
     def led(self, node: int, at: int) -> bool:
@@ -156,7 +156,7 @@ class Facts:
         commit = self._commit.get(row.partition, 0)
         log = self._log.get((row.node, row.partition), {})
         held = (each for index, each in log.items() if commit < index < row.log_index)
-        # Entry 1 is there from the start; what counts is what somebody led to write.
+        # Entry 1 is there from the start; what counts is what a leader wrote.
         open_before = any(0 < each.term < row.term for each in held)
         reigns.append(Reign(row, reigns[-1].row if reigns else None, open_before))
 
@@ -165,8 +165,7 @@ class Facts:
 
 
 def _numbered(row: Row) -> bool:
-    """Whether it is about a batch with a place in a producer's sequence; others are not told
-    apart."""
+    """Whether a row is about a batch with a sequence; other batches cannot be told apart."""
     return row.pid is not None and row.pid >= 0
 
 

@@ -1,7 +1,7 @@
-"""Points of coverage in words: what a run came through, for people.
+"""Points of coverage in words: what a run reached, for people.
 
-A point is a predicate (`predicates.py`) by its id, or an abstract state (`states.py`) as its parts
-with strokes between them. Tables count points by these names; a page tells them.
+A point is the id of a predicate (`predicates.py`), or an abstract state (`states.py`) as its parts
+joined by strokes. Tables count points by these names; a page describes them.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _PARTS = (
     ("", "one high watermark is behind", "several high watermarks are behind"),
     ("nobody waits", "a batch is waited for", "2 to 4 batches are waited for", "5 or more are"),
 )
-"""What each part of a state says, by its value; the last stands for all above it."""
+"""The text for each part of a state, by its value; the last one is for all higher values."""
 
 
 def name_of(state: State) -> str:
-    """What a state is called."""
+    """The name of a state."""
     return _STROKE.join(map(str, state))
 
 
 def told(point: str) -> str:
-    """A point in words; what is no point is told as it is.
+    """A point in words; any other text is returned unchanged.
 
     >>> told("2/0/1/2/3/1/0/crash")
     'a node goes down: 2 nodes are up, nobody leads, in one term, 2 hold entries that may be cut, \
-logs end at three places or more, one high watermark is behind, nobody waits'
+    logs end at three places or more, one high watermark is behind, nobody waits'
     """
     if point in _SAYS:
         return _SAYS[point]

@@ -1,9 +1,9 @@
 """Predicates: which of the named scenarios came about by chance, as a table.
 
 Ids are those of docs/reference/scenarios.md. A predicate recognises the shape of its scenario in
-the rows of a run, not its outcome: that is what invariants judge. It may miss a case; what it
-counts is one. Scenarios that need a script (an id handed out twice, clients of two minds) have no
-predicate.
+the rows of a run, not its outcome: invariants judge that. It may miss a case, but every case that
+it counts is one. Scenarios that need a script (an id handed out twice, clients that disagree) have
+no predicate.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from ottla.sim.coverage.batch_shapes import (
 from ottla.sim.coverage.facts import Facts, Reign
 
 LONG_TAIL = 5
-"""Entries of a dead term that make a divergent tail a long one, in a run of some hundred records.
-The scenario has a thousand."""
+"""How many entries of a dead term make a long divergent tail, in a run of some hundred records. The
+scenario has a thousand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """One row."""
+    """One row of the table."""
 
     id: str
     says: str
-    """What happens; and the setting that it takes, where the swarm does not draw it."""
+    """What happens, and the setting that it needs if the swarm does not draw it."""
     holds: Callable[[Facts], bool]
 
 
@@ -48,7 +48,7 @@ def _reign(facts: Facts, holds: Callable[[Reign], bool]) -> bool:
 
 
 def _reelected(facts: Facts) -> bool:
-    """The same life of a node leads again after somebody else did."""
+    """The same life of a node leads again after another node did."""
     for reigns in facts.reigns.values():
         led: set[tuple[int, int]] = set()
         for reign in reigns:
@@ -84,7 +84,7 @@ def _fault_on_leader(facts: Facts, words: str) -> bool:
 
 
 def _deaf_follower(facts: Facts) -> bool:
-    """A node that is up hears nobody, and another one leads."""
+    """A node that is up hears no other node, and another node leads."""
     elections = [row.eid for row in facts.of("leader") if row.partition >= 0]
     return any(
         elections
@@ -96,7 +96,7 @@ def _deaf_follower(facts: Facts) -> bool:
 
 
 def _behind(facts: Facts) -> bool:
-    """Whoever comes to lead knows a lower high watermark than another node has told."""
+    """A new leader knows a lower high watermark than another node has told."""
     most: dict[int, int] = {}
     own: dict[tuple[int, int], int] = {}
     for row in sorted(facts.of("leader", "commit"), key=lambda row: row.eid):
@@ -112,7 +112,7 @@ def _behind(facts: Facts) -> bool:
 
 
 def _all_time_out(facts: Facts) -> bool:
-    """Every producer hears of a timeout within a second."""
+    """Every producer gets a timeout within a second."""
     producers = {row.client for row in facts.of("send")}
     late = [row for row in facts.of("close") if "timeout" in row.code]
     for row in late:
@@ -265,7 +265,7 @@ PREDICATES: tuple[Predicate, ...] = (
 
 
 def _tails(facts: Facts) -> Iterator[list[int]]:
-    """Entries that each truncation cut."""
+    """The entries that each truncation cut."""
     ends: dict[tuple[int, int], int] = {}
     for row in sorted(facts.of("append", "truncate", "crash"), key=lambda row: row.eid):
         key = (row.node, row.partition)
@@ -277,6 +277,6 @@ def _tails(facts: Facts) -> Iterator[list[int]]:
 
 
 def _settled(facts: Facts) -> int:
-    """When everything is healed; the end, if it never was."""
+    """The event after which everything is healed; the end, if it never was."""
     ends = [row.eid for row in facts.of("phase") if row.code == "settle"]
     return ends[0] if ends else len(facts.rows)

@@ -1,20 +1,20 @@
-"""Abstract states: where a cluster was, told so roughly that a run comes through some hundred.
+"""Abstract states: the state of a cluster, so coarse that a run comes through some hundred of them.
 
-Numbers are thrown away and relations kept: not which node leads in which term, but whether anybody
-does, how many are up, how far logs and high watermarks lie apart. Two moments with equal relations
-are one state. How many states a sweep has seen, and how many each new seed still adds, says whether
-more seeds of the same kind are worth their time (SIM-GOALS).
+Numbers are dropped and relations kept: not which node leads in which term, but whether any does,
+how many are up, how far logs and high watermarks differ. Two moments with equal relations are one
+state. How many states a sweep has reached, and how many each new seed still adds, says whether more
+seeds of the same kind are worth their time (SIM-GOALS).
 
 | part | values |
 |---|---|
-| live | nodes that are up and not paused |
-| leads | 0 nobody, 1 one, 2 several believe that they lead |
+| live | nodes that are up and not frozen |
+| leads | 0 no node leads, 1 one, 2 several believe that they lead |
 | terms | in how many terms the live nodes are, 0 to 3 |
-| tails | nodes that hold entries which nobody knows committed, 0 to 3 |
+| tails | nodes with entries that no node knows committed, 0 to 3 |
 | apart | at how many places logs end, 0 to 3 |
 | behind | 0 high watermarks of live nodes are equal, 1 one is behind, 2 more are |
 | flight | batches sent that clients wait for: 0 none, 1 one, 2 two to four, 3 more |
-| newest | what happened last, of what moves a cluster |
+| newest | the last event that changes a cluster |
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _NEWS = {
     "ok",
 }
 _HEARD = ("ok", "error", "fail", "info")
-"""With these a client waits no longer, though it may send the batch again."""
+"""After these rows a client no longer waits, though it may send the batch again."""
 
 
 class _Replica:
-    """One replica, as rows tell it."""
+    """One replica, as rows describe it."""
 
     __slots__ = ("commit", "end", "leads", "term")
 
@@ -55,7 +55,7 @@ class _Replica:
 
 
 class Watch:
-    """Follows one partition, and notes every state it comes through."""
+    """Follows one partition, and collects every state that it comes through."""
 
     def __init__(self, partition: int):
         self.seen: dict[State, None] = {}
@@ -63,8 +63,8 @@ class Watch:
         self._replicas: dict[int, _Replica] = {}
         self._away: set[int] = set()
         self._flight: dict[int, None] = {}
-        """Batches of which a client has heard nothing yet, by the number of their first record: it
-        is in every row about them, also where they have no sequences."""
+        """Batches without an answer yet, by the number of their first record, which every row about
+        them has, also without sequences."""
         self._committed = 0
         self._moves: dict[str, Callable[[Row], None]] = {
             "term": self._term,

@@ -1,27 +1,26 @@
-"""What ends a run before its time, and what is raised in one where nobody hears of it.
+"""What ends a run early, and exceptions that nodes only log.
 
-A promise that is seen broken, a node that stops because of an invariant of its own, a client that
-is told what no protocol knows, a cluster that does not come to rest: each ends a run, and is its
-verdict. Whatever else does is a bug too, of the broker or of the simulator, and no less of a
-verdict: without one there would be neither a tape nor a page to look for it with.
+A broken promise, a node that stops because of an invariant of its own, a client that gets what no
+protocol knows, a cluster that does not settle: each ends a run, and is its verdict. Any other
+exception is a bug too, of the broker or of the simulator, and also becomes a verdict: without one
+there would be neither a tape nor a page to find it with.
 
 | what was raised | what it is |
 |---|---|
 | `AnomalyError` | the anomaly that it carries |
 | `BrokerBug`, `ProtocolViolation` | sim-I00 |
 | `NotLive`, `StandstillError` | sim-I31 |
-| `ConfigError` | a refusal: the caller's, as it was raised |
+| `ConfigError` | a refusal, passed on to the caller |
 | any other `Exception` | sim-I00: the run itself broke, and where |
 
-A run that broke itself fails, but says nothing of what was to be shown with it: it kills no mutant,
-and a study counts it in no figure. No fault explains it either, nor what was swallowed.
+A run that itself broke fails, but says nothing about what it was to show: it kills no mutant, and a
+study counts it in no figure. No fault explains it, nor what was swallowed.
 
-Where a node delivers answers it goes on whatever is raised there, by code of its own or of who
-asked, and no more than its log tells of it (`broker/driver/runner.py`). A run would go on as well,
-until the client tries again and all is well. So what is said there of an exception is sim-I00,
-unless a store failed, which faults make it do. The log itself is no use in a run: each of its
-records reads the wall clock (`outside.py`), and whether there is one depends on how somebody set it
-up.
+If an exception is raised while a node delivers answers, by its own code or by the caller's, the
+node only logs it and goes on (`broker/driver/runner.py`). Then a run would also go on, until the
+client tries again and all is well. So an exception that is logged there is sim-I00, unless a store
+failed, which faults cause. The log itself cannot be used in a run: each record reads the wall clock
+(`outside.py`), and whether there is a log depends on its configuration.
 """
 
 from __future__ import annotations
@@ -47,25 +46,25 @@ from ottla.sim.world.world import BrokerBug
 _BUG, _NOT_LIVE = "sim-I00", "sim-I31"
 _VERDICTS = (AnomalyError, BrokerBug, ProtocolViolation, NotLive, StandstillError)
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-"""Where an object lies is another place in each process, and a replay is to say the same."""
+"""Addresses of objects differ between processes, but a replay must give the same text."""
 _SAID_BY = ("warning", "error", "critical")
-"""How the log is told of exceptions; its `exception` is an `error`."""
+"""The methods of a logger that get exceptions; its `exception` calls `error`."""
 
 
 class Broke(NamedTuple):
-    """The exception that a run, or a judge of it, itself broke with."""
+    """The exception with which a run, or a checker of it, itself broke."""
 
     error: str
     """The name of its class."""
     told: str
-    """Its text in one line, with the place it comes from."""
+    """Its text in one line, with the place where it was raised."""
 
     def __str__(self) -> str:
         return f"{self.error}: {self.told}"
 
 
 def told(error: BaseException) -> str:
-    """An exception in one line, with the place it comes from."""
+    """An exception in one line, with the place where it was raised."""
     return str(_broke(error))
 
 
@@ -79,7 +78,8 @@ def _placeless(text: str) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """The innermost one; the name of its file alone, which is the same wherever Ottla lies."""
+    """The innermost place, with only the name of its file, which does not depend on where Ottla
+    is."""
     if trace is None:
         return ""
     while trace.tb_next is not None:
@@ -89,30 +89,30 @@ def _place(trace: TracebackType | None) -> str:
 
 
 def itself_broke(error: BaseException) -> str:
-    """What is said of a run that ended with an exception which is no verdict."""
+    """The text about a run that ended with an exception that is no verdict."""
     return f"the run itself broke: {told(error)}"
 
 
 def in_order(found: Iterable[Anomaly], unexplained: Iterable[Anomaly]) -> list[Anomaly]:
-    """What was found, with what no fault explains (if there is any) where its rows are."""
+    """What was found, merged with what no fault explains, in the order of rows."""
     there, bugs = list(found), list(unexplained)
     return sorted([*there, *bugs], key=lambda anomaly: anomaly.eid) if bugs else there
 
 
 class Swallowed:
-    """What nodes only told their log. `history` is asked for when they do: it may be another one
-    from one time to the next."""
+    """Exceptions that nodes only logged. `history` is called at that time, because it may change
+    between acts."""
 
     def __init__(self, history: Callable[[], History]):
         self._history = history
         self.error: BaseException | None = None
-        """The first exception; None while there is none."""
+        """The first exception; None: there was none."""
         self.anomaly: Anomaly | None = None
         """The same as an anomaly."""
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Listen to the log meanwhile: it is told nothing itself."""
+        """Listen instead of the log, which gets nothing meanwhile."""
         logger = logging.getLogger("ottla")
         with ExitStack() as stack:
             for each in _SAID_BY:
@@ -124,7 +124,7 @@ class Swallowed:
         self.error = self.anomaly = None
 
     def before(self, error: BaseException | None) -> list[Anomaly]:
-        """The anomaly, if there is one, and it is not what then raised `error` itself."""
+        """The anomaly, if there is one, unless it also raised `error`."""
         if self.anomaly is None or (error is not None and self.error is error.__cause__):
             return []
         return [self.anomaly]
@@ -143,16 +143,16 @@ class Swallowed:
 
 
 class Breaking:
-    """A context in which a run, or a part of it, goes on: behind it `anomalies` say what ended it
-    early, and what was swallowed before. Empty: neither."""
+    """A context for a run, or a part of it. After it, `anomalies` say what ended it early, and what
+    was swallowed before; empty: neither."""
 
     def __init__(self, history: History):
         self.ended: Anomaly | None = None
         """What ended it early."""
         self.broke: Broke | None = None
-        """Set if that is no verdict."""
+        """Set if what ended it is no verdict."""
         self.unexplained: list[Anomaly] = []
-        """What no fault explains: what was swallowed, and that it broke."""
+        """What no fault explains: what was swallowed, and that the run itself broke."""
         self._history = history
         self._swallowed = Swallowed(lambda: history)
         self._stack = ExitStack()
@@ -176,17 +176,17 @@ class Breaking:
 
     @property
     def verdicts(self) -> list[Anomaly]:
-        """What ended it early, if a fault may explain it."""
+        """What ended it early, if a fault may explain that."""
         return [] if self.ended is None or self.broke else [self.ended]
 
     @property
     def anomalies(self) -> list[Anomaly]:
-        """All there are, in order of their rows."""
+        """All anomalies, in the order of their rows."""
         return in_order(self.verdicts, self.unexplained)
 
 
 def _ended_by(error: BaseException, history: History) -> Anomaly | None:
-    """See the module's docstring. None: it is somebody else's to handle."""
+    """See the module's docstring. None: the exception is not handled here."""
     if isinstance(error, AnomalyError):
         return error.anomaly
     if isinstance(error, ConfigError) or not isinstance(error, Exception):
@@ -201,8 +201,8 @@ def _ended_by(error: BaseException, history: History) -> Anomaly | None:
 
 
 def anomaly_here(history: History, invariant: str, text: str) -> Anomaly:
-    """An anomaly of the last row there is. A run that broke before its first has one that says so:
-    who asks for the row of an anomaly is to find one."""
+    """An anomaly at the last row. A run that broke before its first row gets a row that says so, so
+    that every anomaly has one."""
     if not history.rows:
         history.add("phase", code="broke")
     return Anomaly(invariant, len(history.rows) - 1, _placeless(text))

@@ -1,25 +1,25 @@
-"""How every run ends: all faults stop, and then everything has to come right within a bound.
+"""How every run ends: all faults stop, and then everything must recover within a bound.
 
-First only a *core* is healed: a random majority of the nodes, what they have between them, and all
-clients. Nothing new goes wrong; what else is dead, cut or frozen stays so, for good (sim-Z;
-TigerBeetle's lesson: a fault that is always healed hides the livelock it causes). Within the bound
-the core must have a leader for each partition that has a majority of its replicas there, finish
-what clients wait for, agree on what it leads, and have it read to the end. Then the rest is healed
-too, everybody must agree, and consumers read to the end.
+First only a *core* is healed: a random majority of the nodes, the links between them, and all
+clients. Nothing new goes wrong; all else that is dead, cut or frozen stays so (sim-Z; TigerBeetle's
+lesson: a fault that is always healed hides the livelock that it causes). Within the bound the core
+must have a leader for each partition that has a majority of its replicas there, answer all requests
+that clients wait for, agree on the partitions that it leads, and let them be read to the end. Then
+the rest is healed too, all nodes must agree, and consumers must read to the end.
 
-One thing is healed everywhere at once: a message is lost by chance or for its kind (`lose-kind`) no
-more, outside of the core either. A leader outside whose beats pass and whose entries or answers to
-them never do would lead for good and commit nothing, as beats alone keep it (decision 0006); what
-is to be asked of the core then is not settled, so that livelock is not looked for here.
+One thing is healed everywhere at once, also outside the core: no message is lost by chance or by
+its kind (`lose-kind`) any more. Otherwise a leader outside whose heartbeats pass, but whose entries
+or their answers are lost, would lead for ever and commit nothing, because heartbeats alone keep it
+(decision 0006). What the core must do then is not settled, so that livelock is not tested here.
 
-What cannot come right must be explained (`unavoidable`): a partition without a majority in the
-core, or led from outside; clients that may never hear of its leader, or gave up before they could
-be served; docs/decisions/0042 says which seed needs which. Anything else that does not is anomaly
-sim-I31. Beside a partition that is excused all others must come right all the same, and its own
-clients must give up, where they have a time for that within the bound. Clients that have nothing
-left to ask prove nothing either: with `probes`, which the swarm always draws, a record is asked for
-until it is stored, in each partition. That comes after the core came to rest without: a new record
-would sweep along what was stuck.
+What cannot recover must be explained (`unavoidable`): a partition without a majority in the core,
+or led from outside; clients that may never learn its leader, or that gave up before they could be
+served. docs/decisions/0042 says which seed needs which. Anything else that does not recover is
+anomaly sim-I31. If a partition is excused, all others must recover anyway, and its own clients must
+give up, if their timeout is within the bound. Clients without open requests prove nothing. So with
+`probes`, which the swarm always draws, one more record is sent in each partition until it is
+stored. That happens only after the core has settled without it, because a new record would also
+move what was stuck.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ from ottla.sim.world.world import STEP, World, awake
 
 MS: Micros = 1_000
 _FEW_IN_SYNC = 4
-"""One core of so many may lack replicas that must be in sync for acks=all."""
+"""One core in so many may lack replicas that must be in sync for acks=all."""
 
 
 class Waiting(Asked, Protocol):
-    """The clients of a run, as its end sees them."""
+    """The clients of a run, as its end uses them."""
 
     def start(self) -> None:
-        """Set them to work."""
+        """Start them."""
 
     def stop_faults(self) -> None:
         """No client dies or is replaced any more."""
 
     def idle(self) -> bool:
-        """Every record that a producer was handed has its outcome."""
+        """Whether every record that a producer was handed has its outcome."""
 
     def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, Client]]:
-        """The consumers, with the partitions, of these, that they have not read to the end."""
+        """The consumers with each of these partitions that they have not read to the end."""
 
 
 class NotLive(Exception):  # noqa: N818 - it names what it is
-    """The cluster did not come to rest although nothing goes wrong any more (sim-I31)."""
+    """The cluster did not settle although nothing goes wrong any more (sim-I31)."""
 
 
 class Ending:
@@ -71,7 +71,7 @@ class Ending:
         self.clients = clients
         self.core: tuple[NodeId, ...] = ()
         self.unavoidable: list[str] = []
-        """Why some partition could not be served by the core."""
+        """Why the core could not serve some partition."""
 
     def settle(self) -> None:
         """The first phase. Raises `NotLive`."""
@@ -87,7 +87,7 @@ class Ending:
             if partition not in served:
                 world.history.add("phase", code="excused", partition=partition)
         self._await_leaders(served)
-        # A request that is sent just before its batch expires is waited for still.
+        # A request that is sent just before its batch expires must still be waited for.
         given_up = world.config.delivery_timeout_ms + world.config.request_timeout_ms
         bounded = given_up < world.config.bound_ms
         if bounded or not self.unavoidable:
@@ -114,7 +114,7 @@ class Ending:
         self._await(self.clients.idle, "answers for all that clients wait for")
         self._await(lambda: self._agree(world.able, partitions), "agreement of all")
         self._await(lambda: not self.clients.behind(partitions), "consumers at the end")
-        # A leader that was deposed in the meantime leaves nothing of this for granted.
+        # A leader may have been deposed meanwhile, so all of this must hold at the same time.
         self._await(
             lambda: (
                 self._led(partitions)
@@ -127,8 +127,8 @@ class Ending:
         world.history.add("phase", code="done")
 
     def _topics(self) -> None:
-        """Have topics that were made beside the run's own come right, if they do."""
-        with suppress(NotLive):  # sim-I48 judges what is so then
+        """Wait for the extra topics, if they recover."""
+        with suppress(NotLive):  # sim-I48 judges the state in any case
             self._await(lambda: agreed(self.world), "topics as they were asked for")
         note_topics(self.world)
 
@@ -139,7 +139,7 @@ class Ending:
         )
 
     def _read(self, served: list[int]) -> None:
-        """Have consumers read what the core leads, but those that may never hear of its leader."""
+        """Let consumers read what the core leads, except those that may never learn its leader."""
         try:
             self._await(
                 lambda: self._settled(served) and not self._unread(served),
@@ -160,7 +160,8 @@ class Ending:
         return self.clients.behind(self._led_inside(served))
 
     def _probe(self, asked: Sequence[int], healed: int) -> None:
-        """Clients that only gave up would be idle, too: have something stored in each of these."""
+        """Clients that have only given up would be idle, too: let a record be stored in each of
+        these."""
         probes = Probes(self.world, self.clients, self.core, asked, healed)
         try:
             self._await(probes.stored, "a record stored in each partition")
@@ -176,18 +177,18 @@ class Ending:
                 self.world.history.add("phase", code="excused", partition=partition)
 
     def _unserved(self, partition: int) -> str | None:
-        """Why nobody leads it, if nobody does: the leader that was there when the core came to rest
-        was not healed, and has resigned since."""
+        """Why a partition has no leader, if it has none: when the core settled it had a leader that
+        was not healed, and that leader has resigned since."""
         return None if self._leader(partition) else self._unknown(partition)
 
     def _settled(self, served: Iterable[int]) -> bool:
-        """Whether each of these is led, or nobody could: what nobody leads is led by nobody in the
-        core either, and asks nothing of anybody."""
+        """Whether each of these partitions has a leader, or cannot have one. A partition that
+        cannot have a leader has none in the core either, and needs nothing."""
         return all(self._leader(each) or self._unknown(each) for each in served)
 
     def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
-        """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows
-        that the core would have served them."""
+        """Report partitions whose clients only gave up: that is allowed, but does not show that the
+        core would have served them."""
         since = self.world.history.rows[healed:]
         stored = {row.partition for row in since if row.kind == "ok"}
         ended = Counter((row.partition, row.code) for row in since if row.kind in {"fail", "info"})
@@ -211,7 +212,7 @@ class Ending:
                 )
 
     def _choose_core(self) -> tuple[NodeId, ...]:
-        """A random majority in which leaders can stay; the plain choice is everybody."""
+        """A random majority in which leaders can stay; the plain choice is all nodes."""
         stream, nodes = self.world.choices.stream("ending"), self.world.able
         core = list(nodes)
         spare = max(0, len(nodes) - majority(len(self.world.nodes)))
@@ -226,8 +227,8 @@ class Ending:
         return tuple(core if self.world.near(core) else nodes)
 
     def _with_in_sync(self, core: Sequence[NodeId]) -> list[NodeId]:
-        """The core and what it lacks of replicas that must be in sync: without them acks=all is
-        refused to the end, and nothing shows that the core would have served."""
+        """The core, and the replicas that it lacks and that must be in sync: without them acks=all
+        is refused to the end, and nothing shows that the core would have served."""
         world, found = self.world, set(core)
         for placed in world.placement.values():
             inside = sum(each in found for each in placed)
@@ -256,7 +257,7 @@ class Ending:
         return False
 
     def _await_leaders(self, served: list[int]) -> None:
-        """Until all of them are led; those that the core cannot know of are taken out."""
+        """Wait until all of them have a leader; those that the core cannot know of are removed."""
         try:
             self._await(lambda: self._led(served), "leaders")
         except NotLive:
@@ -270,9 +271,10 @@ class Ending:
                 self.world.history.add("phase", code="excused", partition=partition)
 
     def _unknown(self, partition: int) -> str | None:
-        """Why a partition cannot be led, if the core does not know of it: a node that comes back
-        learns from the controller what it hosts, and that one leads from outside, where it is cut
-        off from this node and heard by others, who rightly depose nobody for it."""
+        """Why a partition cannot have a leader, if the core does not know of it. A node that comes
+        back learns from the controller what it hosts. If the controller's leader is outside the
+        core, it may be cut off from this node and heard by the others, which rightly do not depose
+        it."""
         controller, placed = self._controller(), self.world.placement[partition]
         hosting = [each for each in self.world.replicas(partition) if each in self.core]
         outside = controller is not None and controller.node_id not in self.core
@@ -286,23 +288,24 @@ class Ending:
         )
 
     def _led(self, partitions: Iterable[int]) -> bool:
-        """Whether these have a leader, and so has the controller's group, a majority of which is in
-        every core."""
+        """Whether these partitions have a leader, and the controller's group has one; every core
+        has a majority of that group."""
         return self._controller() is not None and all(
             self._leader(each) is not None for each in partitions
         )
 
     def _led_inside(self, partitions: Sequence[int]) -> list[int]:
-        """Partitions whose leader is in the core. One that is led from outside is served all the
-        same, through links that happen to work; nobody can be asked to follow over one that is cut,
-        and pre-vote rightly keeps who cannot from deposing a leader that others hear."""
+        """Partitions whose leader is in the core. A partition that is led from outside is served,
+        too, over links that happen to work. But no follower can follow over a link that is cut, and
+        pre-vote rightly keeps such a follower from deposing a leader that others hear."""
         leaders = ((each, self._leader(each)) for each in partitions)
         return [each for each, life in leaders if life is not None and life.node_id in self.core]
 
     def _agree(self, nodes: tuple[NodeId, ...], partitions: range | list[int]) -> bool:
-        """Whether the replicas on these nodes hold and have applied the same. All that were placed
-        there, if the controller is one of these nodes: from it they learn what they host, and until
-        there is one, nobody knows that a node that came back lacks none (seed 9088496)."""
+        """Whether the replicas on these nodes hold and have applied the same. All replicas placed
+        there count, if the controller's leader is one of these nodes: from it they learn what they
+        host. Until there is one, it is unknown whether a node that came back lacks a replica (seed
+        9088496)."""
         world, controller = self.world, self._controller()
         if controller is None:
             return False

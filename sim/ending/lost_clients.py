@@ -1,21 +1,23 @@
-"""Clients that may never hear who leads a partition, at the end of a run where not all is healed.
+"""Clients that may never learn a partition's leader, at the end of a run in which not all is
+healed.
 
-A client that is told by a node of this node itself and not of the leader may ask the same node
-again. So does one that is cut off and leads another partition, of which it is the only replica: it
-must be found by clients of that; and one that hears a majority of which nobody hears the leader,
-which was not healed either (seed 14014895). No other node that is up excuses anybody by itself: who
-hears a majority hears of a leader that was healed from one that was, too (sim-S68), or leaves
-itself out while it does not know all topics (sim-S65), and who hears none sends clients to others.
+If a node names only itself, and not the leader, a client that asks it may ask the same node again.
+Two kinds of nodes answer so. One is cut off and leads another partition, whose only replica it has:
+clients of that partition must find it. The other hears a majority, but no node of that majority
+hears the leader, which was not healed either (seed 14014895). No other node that is up excuses a
+client by itself. A node that hears a majority hears of a healed leader from a healed node
+(sim-S68), or leaves itself out while it does not know all topics (sim-S65). A node that hears no
+majority sends clients to others.
 
-Clients must not keep to healed nodes instead: a partition may be led by another
+Clients must not keep to healed nodes instead, because another node may lead a partition
 (docs/decisions/0042). Seeds that need this module: `tests/sim/ending/test_probes.py`.
 
-Java's clients prefer the connections they have. Two nodes that are cut off, each by itself, send
-their clients to one another, for either may be well for all that the other hears (seed 8027330); a
-client that is connected to both and to nobody else asks them in turn; so does one of whose two
-nodes one leads another partition, as above. A broker of Kafka's that is
-cut off sends its clients to whom it last heard of, too, until KIP-1102 has them begin anew. Nodes
-that hear each other know better, and excuse nobody (sim-S64).
+Java's clients prefer the connections that they have. Two nodes that are cut off, each by itself,
+send their clients to each other, because either may be well for all that the other hears (seed
+8027330). A client that is connected to both, and to no other node, asks them in turn. So does a
+client with two nodes of which one leads another partition, as above. A broker of Kafka's that is
+cut off also sends its clients to the nodes that it heard last, until KIP-1102 makes them start
+again. Nodes that hear each other know better, and excuse no client (sim-S64).
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from ottla.sim.world.world import World, awake
 
 
 class _Told(NamedTuple):
-    """What a node says to clients that ask for all partitions, and whom it hears."""
+    """What a node answers to clients that ask for all partitions, and which nodes it hears."""
 
     named: list[NodeId]
     leaders: list[NodeId]
@@ -43,8 +45,8 @@ class _Told(NamedTuple):
 
 
 def lost(world: World, client: Client, partition: int, core: Collection[NodeId]) -> str:
-    """Whom it may ask for ever, and why; empty if it must come to who leads the partition. `core`:
-    the nodes that were healed."""
+    """Which nodes a client may ask for ever, and why; empty: it must find the partition's leader.
+    `core`: the nodes that were healed."""
     life, by, reached = awake(world.leader(partition)), client.view.told_by, client.reached()
     if life is None or by in core:
         return ""
@@ -60,9 +62,9 @@ def lost(world: World, client: Client, partition: int, core: Collection[NodeId])
 def _misleads(
     world: World, node: NodeId, partition: int, leader: NodeId, core: Collection[NodeId]
 ) -> bool:
-    """Whether a node that is up names itself to this partition's clients and not its `leader`: as
-    one that hears no majority and leads another partition, or a majority that need not hear of a
-    leader outside of what was healed. Who is down or frozen has none for long."""
+    """Whether a node that is up names itself to this partition's clients and not its `leader`. It
+    hears no majority and leads another partition; or it hears a majority that need not hear of a
+    leader outside the healed nodes. A node that is down or frozen soon has no clients."""
     told = _told(world, node)
     if told is None or node not in told.named or told.leads_to(partition, leader):
         return False
@@ -78,8 +80,8 @@ def _astray(
     leader: NodeId,
     core: Collection[NodeId],
 ) -> bool:
-    """Whether none of these nodes leads to the `leader`, and each has its clients ask one of them
-    again: itself, if it misleads, or another that does, or that it does not hear."""
+    """Whether none of these nodes names the `leader`, and each makes its clients ask one of them
+    again: itself, if it misleads, or another one that misleads or that it does not hear."""
     misleading = [each for each in nodes if _misleads(world, each, partition, leader, core)]
     for node in nodes:
         told = _told(world, node)
@@ -94,7 +96,7 @@ def _astray(
 
 
 def _told(world: World, node: NodeId) -> _Told | None:
-    """None of a node that is down or frozen."""
+    """None: the node is down or frozen."""
     life = world.lives.get(node)
     if life is None or life.frozen:
         return None

@@ -1,12 +1,12 @@
 """At the end of a run: one more record for each partition that the healed nodes must serve.
 
-**Theory.** A partition makes progress when its leader's high watermark passes every record that any
-living replica held when the probes began, for nothing older can move it there, and a client was
-told of its probe (sim-I31 asks for that as well). A probe that was given up is asked for again, for
-who waits for a node that is not healed may take a request's timeout until it looks elsewhere, and
-not every record has as long. What was not stored in time is sim-I31, unless nobody could ask for it
-(`Probes.excuse`): a leader that was asked and could have stored the record is never excused, be it
-one of those that were healed or not.
+**Theory.** A partition makes progress when two things have happened: its leader's high watermark is
+above every record that any living replica held when the probes began, because nothing older can
+move it there; and a client was told of its probe (sim-I31 asks for that as well). A probe that was
+given up is sent again, because a client that waits for a node that is not healed may need a request
+timeout until it asks another one, and not every record has that much time. A probe that is not
+stored in time is sim-I31, unless no leader could be asked for it (`Probes.excuse`). A leader that
+was asked and could have stored the record is never excused, healed or not.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _TOO_LARGE = "MESSAGE_TOO_LARGE"
 
 
 class Asked(Protocol):
-    """The producers of a run, as its probes see them."""
+    """The producers of a run, as its probes use them."""
 
     def probe(self, partition: int) -> int:
-        """Ask for a record of this partition to be stored; the number of that record."""
+        """Send a record to this partition; returns its number."""
 
     def asker(self, partition: int) -> Client:
-        """The client that is asked for that record."""
+        """The client that sends that record."""
 
 
 class Probes:
@@ -53,7 +53,7 @@ class Probes:
         self.clients = clients
         self.core = core
         self.left = list(partitions)
-        """Those in which nothing has been stored yet."""
+        """Partitions in which nothing has been stored yet."""
         self._healed = healed
         self._marks = {each: _end(world, each) for each in partitions}
         self._begun = self._seen = len(world.history.rows)
@@ -65,7 +65,8 @@ class Probes:
         """Partitions whose last probe was too large for them."""
 
     def stored(self) -> bool:
-        """Whether something has been, in each of them; asks again for what was given up."""
+        """Whether a record has been stored in each of them; sends probes again that were given
+        up."""
         ended = self._ended()
         self.left = [each for each in self.left if each not in self._told or not self._passed(each)]
         for partition in ended:
@@ -77,7 +78,7 @@ class Probes:
         return self.world.high_watermark(partition, -1) > self._marks[partition]
 
     def _ended(self) -> list[int]:
-        """Partitions whose probes have had their outcome since this was asked."""
+        """Partitions whose probes got their outcome since the last call."""
         rows = self.world.history.rows
         ended = []
         for row in rows[self._seen :]:
@@ -91,7 +92,7 @@ class Probes:
         return ended
 
     def excuse(self, partition: int) -> str:
-        """Why nobody could be asked to store anything; empty if somebody could, or was. Each answer
+        """Why no leader could be asked to store a record; empty: one could be, or was. Each answer
         has a seed that needs it in `tests/sim/ending/test_probes.py`."""
         config, leader = self.world.config, awake(self.world.leader(partition))
         if leader is None:
@@ -107,9 +108,9 @@ class Probes:
         return f"its producer asks {why}" if why else ""
 
     def _was_asked(self, partition: int, leader: NodeId) -> bool:
-        """Whether the client that is asked sent it something since the probes began; or since it
-        leads, and got no answer: who answers nothing loses its clients to others. What met a reset
-        was sent to an earlier life of that node (seed 10081453)."""
+        """Whether the probing client sent the leader something since the probes began; or since it
+        leads, without an answer, because a leader that answers nothing loses its clients to others.
+        A request that met a reset went to an earlier life of that node (seed 10081453)."""
         asked, probe, asker = False, False, self.clients.asker(partition).number
         for row in self.world.history.rows[self._healed :]:
             if row.node != leader or row.client not in {None, asker}:
@@ -127,11 +128,11 @@ class Probes:
 
 def _too_large(config: RunConfig) -> bool:
     """Whether a topic may refuse a record that is alone in its batch. Within `AROUND_BYTES` of the
-    limit it depends on how its client spells it."""
+    limit it depends on how its client encodes it."""
     return config.record_bytes + AROUND_BYTES > config.max_message_bytes
 
 
 def _end(world: World, partition: int) -> Offset:
-    """Where the longest log of a living replica ends."""
+    """The end of the longest log of a living replica."""
     replicas = world.replicas(partition).values()
     return max((each.of_partition().log_end_offset for each in replicas), default=0)

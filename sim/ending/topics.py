@@ -1,8 +1,8 @@
-"""What nodes know of the topics that were made beside the run's own, at the end (sim-I48).
+"""What nodes know of the extra topics at the end (sim-I48).
 
-Within the bound all nodes must know the same topics, have the replicas that are placed on them and
-no others, and each partition must be led. Nobody raises here: what is so then becomes rows, and the
-judge sees whether it is right.
+Within the bound all nodes must know the same topics, and have exactly the replicas that are placed
+on them, and each partition must have a leader. Nothing is raised here: the state becomes rows,
+which the judge checks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ottla.sim.world.world import World
 
 
 def agreed(world: World) -> bool:
-    """Whether all nodes know the same topics, each has what is placed on it and nothing else, and
-    all that can be led is."""
+    """Whether all nodes know the same topics, each has exactly what is placed on it, and each
+    partition that can have a leader has one."""
     lives = _lives(world)
     known = [dict(life.node.topics()) for life in lives]
     return (
@@ -34,8 +34,8 @@ def agreed(world: World) -> bool:
 
 
 def note_topics(world: World) -> None:
-    """A row for each topic that each node knows, for what is left of others, and for each partition
-    that nobody leads."""
+    """A row for each topic that each node knows, for leftovers of deleted topics, and for each
+    partition without a leader."""
     note = world.history.add
     for life in _lives(world):
         node, inc = life.node_id, life.inc
@@ -64,15 +64,15 @@ def _unserved(life: Life, name: str) -> bool:
 
 
 def _leftovers(life: Life) -> list[GroupId]:
-    """Groups on its disk that are no topic's."""
+    """Groups on its disk that belong to no topic."""
     topics = life.node.topics().values()
     groups = {CONTROLLER_GROUP, *(each.group for image in topics for each in image.partitions)}
     return [each.group for each in life.store.groups() if each.group not in groups]
 
 
 def _unled(world: World) -> Iterator[tuple[int, PartitionImage]]:
-    """Partitions that nobody leads, of those that could be led: nodes without a disk are missing
-    for good."""
+    """Partitions without a leader, of those that could have one: nodes that lost their disk do not
+    come back."""
     lives = _lives(world)
     there = {life.node_id for life in lives}
     leading = {

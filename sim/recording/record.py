@@ -1,4 +1,4 @@
-"""A run, recorded: from its tape, and proven to be the same run."""
+"""A run, recorded again from its tape, and proven to be the same run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import World
 
 Again: TypeAlias = Callable[[Choices, Sequence[Callable[[World], None]]], Outcome]
-"""Does a run with these choices, watched."""
+"""Repeats a run with these choices, watched."""
 
 
 @dataclass(slots=True)
@@ -26,27 +26,28 @@ class Recording:
     title: str
     """What was run: a seed, a file, a scenario."""
     command: str
-    """Does it again."""
+    """The command that repeats it."""
     config: RunConfig
     digest: str
-    """Empty for a scenario, which has none."""
+    """Empty for a scenario, which has no digest."""
     anomalies: list[Anomaly]
     weakened: list[str]
-    """What faults that no Raft stands have done, in words."""
+    """What faults that no Raft survives have done, in words."""
     reason: str
     rows: list[Event]
     steps: list[Step]
     placement: dict[int, tuple[NodeId, ...]]
     """Replicas by partition."""
     names: dict[int, str]
-    """Of clients that have one."""
+    """Names of clients that have one, by number."""
     _by_partition: dict[int | None, list[Step]] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
     _crashes: list[Step] = field(init=False, default_factory=list, repr=False, compare=False)
 
     def near(self, partition: int) -> list[Step]:
-        """The steps of a partition and those of none, in their order: few, of many partitions."""
+        """The steps of a partition and those of no partition, in order: of many partitions only a
+        few."""
         self._sort_out()
         of = self._by_partition.get
         return sorted([*of(partition, ()), *of(None, ())], key=lambda step: step.number)
@@ -57,7 +58,7 @@ class Recording:
         return self._crashes
 
     def _sort_out(self) -> None:
-        """One pass for all partitions, when the first is asked for."""
+        """One pass for all partitions, when the first one is asked for."""
         if not self._by_partition:
             for step in self.steps:
                 self._by_partition.setdefault(step.partition, []).append(step)
@@ -65,12 +66,12 @@ class Recording:
 
 
 class NotTheSameError(Exception):
-    """The recorded run is not the run it is to explain: replay is broken."""
+    """The recorded run differs from the run that it should explain: replay is broken."""
 
 
 def record(outcome: Outcome, title: str, command: str, again: Again | None = None) -> Recording:
-    """Do the run of `outcome` again, watched; `again` says how, if not as a sweep does. Raises
-    `NotTheSameError` should it differ."""
+    """Repeat the run of `outcome`, watched; `again` says how, if not as a sweep does. Raises
+    `NotTheSameError` if it differs."""
     first = next(iter(outcome.anomalies), None)
     recorder = Recorder(first if went_on(outcome.rows, first) else None)
     choices = Replayed(outcome.tape)

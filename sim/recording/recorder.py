@@ -1,12 +1,12 @@
-"""The recorder: everything that a page about a run needs, in the order in which it happened.
+"""The recorder: everything that a page about a run needs, in order.
 
-A run is done once more with the recorder watching (`run_choices(..., watching=[recorder.watch])`).
-It listens to the history, to every message (`wires.py`) and every decision, and
-looks at each replica that a row is about (`states.py`). What comes out is a list of *steps*; each
-happens at one place, a node or a client, or everywhere.
+A run is repeated with the recorder watching (`run_choices(..., watching=[recorder.watch])`). It
+listens to the history, to every message (`wires.py`) and every decision, and looks at each replica
+that a row is about (`states.py`). The result is a list of *steps*. Each has one place, a node or a
+client, or is everywhere.
 
-The recorder decides nothing and asks for no choice: a recorded run has the digest of the first one,
-and whoever uses it checks that.
+The recorder decides nothing and makes no choice: a recorded run has the digest of the first one,
+and callers check that.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ottla.sim.world.world import World
 Place: TypeAlias = tuple[str, int]
 """("node", number) or ("client", number)."""
 NOWHERE = {"sim-I00", "sim-I31"}
-"""What is broken in no row: that of the anomaly is just the last one there was."""
+"""Invariants whose violation shows in no row: the row of the anomaly is just the last one."""
 OF_NODES = frozenset({"answer", "decide", "late"})
-"""Kinds of rows of nodes that name a client, too."""
+"""Kinds of rows that belong to nodes although they name a client, too."""
 _NAMED = re.compile(r"\bnode (\d+)\b")
 
 
@@ -47,7 +47,7 @@ class Wire:
     start: int
     end: int | None = None
     partition: int | None = None
-    """None for what is about none, or about several."""
+    """None: it is about no partition, or about several."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,15 +65,15 @@ class Step:
     wire: Wire | None = None
     detail: Any = None
     """Of `decided`: (identity, term, decision). Of `command`: its words. Of a `decide` of the
-    reference model: the row of the decision that it is against."""
+    reference model: the row of the decision that it disagrees with."""
     changes: list[Change] = field(default_factory=list)
-    """What is different on the replicas from here on."""
+    """The changes on replicas at this step."""
     cut: tuple[tuple[int, int], ...] | None = None
     """Links that are cut or clogged from here on; None: as before."""
 
 
 def went_on(rows: Sequence[Event], anomaly: Anomaly | None) -> bool:
-    """Whether that is broken in no row, and did not end the run either: a node told its log."""
+    """Whether the anomaly shows in no row and did not end the run either: a node logged it."""
     if anomaly is None or anomaly.invariant not in NOWHERE:
         return False
     return any(row.kind != "final" for row in rows[anomaly.eid + 1 :])
@@ -83,7 +83,7 @@ class Recorder:
     """See the module's docstring."""
 
     def __init__(self, noticed: Anomaly | None = None) -> None:
-        """`noticed`: what is broken in no row, in a run that went on behind it."""
+        """`noticed`: an anomaly that shows in no row, of a run that went on after it."""
         self._noticed = noticed
         self.steps: list[Step] = []
         self.names: dict[int, str] = {STRANGER: "stray"}
@@ -94,7 +94,7 @@ class Recorder:
         self._world: World
 
     def watch(self, world: World) -> None:
-        """Record this world, which is still to boot."""
+        """Record this world, which is not booted yet."""
         self._world = world
         self._sampler = Sampler(world)
         watch_wires(world, self)
@@ -102,8 +102,8 @@ class Recorder:
         world.history.listen(KINDS, self._row)
 
     def finish(self, rows: Sequence[Event], anomaly: Anomaly | None = None) -> None:
-        """The run is over. The row that ended it is not told to anybody behind who ended it.
-        `anomaly`: what went wrong first; where that is in no row, a step says it."""
+        """The run is over. Listeners after the one that ended it did not get the last row.
+        `anomaly`: what went wrong first; if no row shows it, a step does."""
         for row in rows[self._rows :]:
             self._row(row)
         if anomaly is not None and anomaly.invariant in NOWHERE and anomaly != self._noticed:
@@ -115,13 +115,13 @@ class Recorder:
         return {CONTROLLER_PARTITION: self._world.nodes, **self._world.placement}
 
     def command(self, words: str) -> None:
-        """A script does something."""
+        """A script runs a command."""
         self._step("command", None, detail=words)
 
     # ---- steps
 
     def _broken(self, what: str, anomaly: Anomaly) -> None:
-        """A step of its own, on the node that the text names should it name one alone."""
+        """A step of its own, at the node that the text names if it names exactly one."""
         named = {int(each) for each in _NAMED.findall(anomaly.text)} & {*self._world.nodes}
         self._step(what, ("node", named.pop()) if len(named) == 1 else None)
 
@@ -141,7 +141,7 @@ class Recorder:
         self._rows = row.eid + 1
         place, detail = self._place(row), None
         if row.kind == "decide" and row.node == MODEL_NODE:
-            # Right behind the decision that it is against: who took that is wrong.
+            # It follows the decision that it disagrees with, whose node is wrong.
             detail = self._world.history.rows[row.eid - 1]
             place = self._place(detail)
         step = self._step(row.kind, place, partition=row.partition, row=row, detail=detail)

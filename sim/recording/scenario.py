@@ -1,7 +1,7 @@
 """A scenario, recorded: one act of a transcript, with or without one safety mechanism.
 
-The commands of the script become steps of their own, so that a page shows what was done on purpose
-beside what came of it.
+The commands of the script become steps of their own, so that a page shows them beside their
+results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import BrokerBug, World
 
 _UNSAID = {"judge", "mutant", "nodes", "producers", "run", "show", "tables", "until", "watch"}
-"""Commands that do nothing to the world but let time pass, or set all of it up."""
+"""Commands that do nothing to the world but let time pass, or that set it up."""
 
 
 class NoSuchActError(Exception):
@@ -49,8 +49,8 @@ class _Recorded(Script):
 
 
 def scenario_named(name: str) -> Path | None:
-    """The file of a scenario: `s07`, `s7`, `sim-S07` as pages call it, or `s07_a_c_b`; or one of
-    somebody's own, by its path, which ends with `.txt`."""
+    """The file of a scenario: `s07`, `s7`, `sim-S07` as on pages, or `s07_a_c_b`; or any file by
+    its path, which ends with `.txt`."""
     if name.endswith(SUFFIX) and Path(name).is_file():
         return Path(name)
     asked = re.sub(r"\As(\d)\Z", r"s0\1", name.lower().removeprefix("sim-"))
@@ -58,9 +58,9 @@ def scenario_named(name: str) -> Path | None:
 
 
 def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recording:
-    """Play an act, counted from 1, watched. `mutant`: without that safety mechanism, if any.
+    """Play an act, counted from 1, watched. `mutant`: the mechanism that is switched off, if any.
 
-    Raises `NoSuchActError`, and `ScenarioError` and `OSError` for one of somebody's own.
+    Raises `NoSuchActError`, and for the user's own files `ScenarioError` and `OSError`.
     """
     text = path.read_text(encoding="utf-8")
     told, acts = said_of(path, text), acts_of(text)

@@ -1,7 +1,8 @@
-"""What stands on every replica, step by step: told as changes, so that a run of thousands is small.
+"""The state of every replica, step by step, kept as changes, so that a run of thousands stays
+small.
 
-A `Known` is what one replica knows at one moment: its role and term, its high watermark, its log,
-its producers. `Sampler.look` compares a replica with the last look at it and gives what changed.
+A `Known` is the state of one replica at one moment: its role and term, its high watermark, its log,
+its producers. `Sampler.look` compares a replica with the last look at it and returns the changes.
 
 | change | what it says |
 |---|---|
@@ -41,7 +42,7 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """What is new on one replica. See the module's docstring; None and empty: as before."""
+    """What changed on one replica. See the module's docstring; None and empty: nothing."""
 
     node: NodeId
     partition: int
@@ -63,7 +64,7 @@ class Change:
 
 @dataclass(slots=True)
 class Known:
-    """One replica at one moment."""
+    """The state of one replica at one moment."""
 
     role: str = ABSENT
     term: Term = 0
@@ -73,7 +74,7 @@ class Known:
     producers: dict[int | str, str] = field(default_factory=dict)
 
     def take(self, change: Change) -> None:
-        """Make it what it is after a change."""
+        """Apply a change."""
         if change.role is not None:
             self.role = change.role
         if change.term is not None:
@@ -91,7 +92,7 @@ class Known:
             self.producers = change.producers
 
     def copy(self) -> Known:
-        """The same, for good."""
+        """A copy that stays as it is."""
         return Known(
             self.role, self.term, self.hw, self.start, list(self.log), dict(self.producers)
         )
@@ -105,7 +106,7 @@ class Sampler:
         self._known: dict[tuple[NodeId, int], Known] = {}
 
     def look(self, node: NodeId, partition: int) -> Change | None:
-        """What changed there; None if nothing did, or nothing is there."""
+        """What changed there; None: nothing, or there is no replica."""
         life = self._world.lives.get(node)
         if life is None:
             return self._down(node, partition)

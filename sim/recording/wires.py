@@ -1,11 +1,11 @@
-"""Wires: every message of a run with both its ends, told to whoever watches.
+"""Wires: every message of a run with both its ends, passed to a watcher.
 
 A history says what nodes wrote and what clients were told, not what was on its way between them.
-`ToldNetwork` and `ToldConnection` stand where a run has the plain ones and tell of each message as
-it leaves, arrives, or is lost. They choose nothing and add no event, so a run that is watched has
-the digest of one that is not.
+`ToldNetwork` and `ToldConnection` replace the plain ones and report each message when it leaves,
+arrives, or is lost. They make no choice and add no event, so a run that is watched has the same
+digest.
 
-Beats and controller commands are left out: they carry no entry and decide no batch.
+Heartbeats and controller commands are left out: they carry no entry and decide no batch.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ RAFT: tuple[type, ...] = get_args(Message)
 
 
 class Watcher(Protocol):
-    """Who is told. A message is the same object at both ends."""
+    """Gets every message. A message is the same object at both ends."""
 
     def sent(self, sender: NodeId, to: NodeId, message: Any, *, lost: bool) -> None:
-        """A message leaves a node; with `lost` it goes nowhere."""
+        """A message leaves a node; `lost`: it never arrives."""
 
     def received(self, to: NodeId, message: Any) -> None:
-        """It arrives; a second time if the network repeats it."""
+        """It arrives; a second time if the network duplicates it."""
 
     def asked(self, client: int, node: NodeId, request: Any) -> None:
         """A client writes a request."""
@@ -46,7 +46,7 @@ class Watcher(Protocol):
 
 
 class ToldNetwork(SimNetwork):
-    """The network between nodes, with somebody who is told. See the module's docstring."""
+    """The network between nodes, watched. See the module's docstring."""
 
     def __init__(self, world: World, watcher: Watcher):
         super().__init__(world.kernel, world.choices, world.config)
@@ -73,7 +73,7 @@ class ToldNetwork(SimNetwork):
 
 
 class ToldConnection(Connection):
-    """A client's connection, with somebody who is told. See the module's docstring."""
+    """A client's connection, watched. See the module's docstring."""
 
     __slots__ = ("_watcher",)
 
@@ -105,6 +105,6 @@ class ToldConnection(Connection):
 
 
 def watch_wires(world: World, watcher: Watcher) -> None:
-    """Have `watcher` told of every message of a world that is still to boot."""
+    """Let `watcher` get every message of a world that is not booted yet."""
     world.network = ToldNetwork(world, watcher)
     world.clients.make = partial(ToldConnection, watcher)

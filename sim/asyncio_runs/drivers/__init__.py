@@ -1,1 +1,1 @@
-"""Two drivers, one truth: what replicas were given under one, played to them under the other."""
+"""Two drivers, one result: the inputs of replicas under one driver are replayed under the other."""

@@ -1,9 +1,9 @@
 """Plays a tape of turns to fresh replicas, under a driver of one's choice.
 
-The player makes every call of the tape at its time, does what comes of it to stores of its own, and
-compares what came with what came before. It keeps time by whatever driver it is handed: the event
-kernel, or the deterministic loop of asyncio. Equal ends mean that a replica's log and its producers
-follow from what its turns drained, and from nothing that a driver has of its own.
+The player makes every call of the tape at its time, applies the results to stores of its own, and
+compares them with those on the tape. Its time comes from the driver that it is given: the event
+kernel, or the deterministic asyncio loop. Equal ends mean that a replica's log and producers follow
+from what its turns drained, and not from anything of a driver.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _SILENT = ("vouch", "step_down", "campaign")
 
 
 class DriversDifferError(Exception):
-    """A call came to something else than before; the text names the first one."""
+    """A call had another result than before; the text names the first one."""
 
 
 class Player:
-    """See the module's docstring. `config` is what the nodes of the run were told."""
+    """See the module's docstring. `config`: the configuration of the run's nodes."""
 
     def __init__(self, tape: TurnTape, config: ClusterConfig):
         self._tape = tape
@@ -83,7 +83,7 @@ class Player:
             )
 
     def ends(self) -> dict[tuple[NodeId, GroupId], End]:
-        """What the last lives came to. Raises `DriversDifferError` if the tape says otherwise."""
+        """The ends of the last lives. Raises `DriversDifferError` if the tape has others."""
         last = {(line.node, line.group): place for place, line in enumerate(self._tape.lines)}
         found = {
             where: end_of(self._replicas[place], list(self._stores[where].scan(where[1])))
@@ -171,7 +171,7 @@ class Player:
         return ()
 
     def _told(self, _: Line, step: Step, *arguments: Any) -> Short:
-        """A call that does all it does by itself."""
+        """A call whose effects are all inside the replica."""
         came = getattr(self._replicas[step.line], step.call)(*arguments)
         return () if came is None and step.call in _SILENT else (came,)
 
@@ -184,7 +184,7 @@ class Player:
 
 
 def _unheard(told: Iterator[tuple[NodeId, ...]]) -> tuple[NodeId, ...]:
-    """What a controller is told of nodes not heard of."""
+    """The next answer to a controller that asks which nodes are not heard of."""
     nodes = next(told, None)
     if nodes is None:
         raise DriversDifferError("a controller places more topics than on the tape")
@@ -192,7 +192,7 @@ def _unheard(told: Iterator[tuple[NodeId, ...]]) -> tuple[NodeId, ...]:
 
 
 class _Played:
-    """The jitter of a line."""
+    """The taped jitter of a line."""
 
     def __init__(self, drawn: list[int]):
         self._drawn = iter(drawn)
@@ -245,7 +245,7 @@ def _in_short(end: End) -> str:
 
 
 def tape_of(seed: int, config: RunConfig) -> tuple[TurnTape, ClusterConfig]:
-    """The turns of a run of the kernel, and what its nodes were told."""
+    """The turns of a run of the kernel, and the configuration of its nodes."""
     worlds: list[World] = []
     recorders: list[Recorder] = []
 
@@ -259,8 +259,8 @@ def tape_of(seed: int, config: RunConfig) -> tuple[TurnTape, ClusterConfig]:
 
 
 def difference(seed: int, config: RunConfig) -> str | None:
-    """Run a seed in the kernel, taped, and play the tape under both drivers; what differs, if
-    anything does."""
+    """Run a seed in the kernel, taped, and play the tape under both drivers. Returns what differs;
+    None: nothing."""
     tape, told = tape_of(seed, config)
     try:
         on_the_kernel(tape, told)

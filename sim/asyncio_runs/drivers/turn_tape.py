@@ -1,16 +1,16 @@
 """The tape of turns: everything that the replicas of a run were given, in order.
 
-A replica is driven by ten calls and no others (`broker/turn/replica.py`). `taped` makes the factory
-of a node make replicas that note each call, with the node's clock, with what a turn drained from
-its inbox and with every number that was drawn for an election timeout. What comes out of a call is
-noted in short, so that a player sees at once where it goes another way (`player.py`).
+A replica is driven by exactly ten calls (`broker/turn/replica.py`). `taped` makes a node's factory
+build replicas that record each call, with the node's clock, with what a turn drained from its
+inbox, and with every number drawn for an election timeout. The result of a call is recorded in
+short, so that a player sees at once where it differs (`player.py`).
 
-A life begins with what its disk held. A log is known by the index and term of its entries (log
-matching), so the tape keeps those, and the player its own entries.
+A life begins with what its disk held. A log is identified by the index and term of its entries (log
+matching), so the tape keeps only those, and the player its own entries.
 
 Tickets are copied when a turn drains them: what the machine writes into them is not on the tape.
-The controller's group is taped as the partitions are; its machine asks one thing besides, which
-nodes have not been heard of, and what it was told is kept.
+The controller's group is taped like the partitions. Its machine asks one more thing, which nodes
+have not been heard of, and the answers are on the tape, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, Heartbeat
 from ottla.raft.types import Entry, GroupId, HardState, LogIndex, Micros, NodeId, Snapshot, Term
 
 Short = tuple[Any, ...]
-"""What came out of a call: compared, and printed when it differs."""
+"""The result of a call: compared, and printed if it differs."""
 
 
 @dataclass(slots=True)
@@ -48,22 +48,22 @@ class Line:
     node: NodeId
     group: GroupId
     topic: TopicImage | None
-    """None: of the controller's group."""
+    """None: the controller's group."""
     replicas: tuple[NodeId, ...]
     now: Micros
-    """The node's clock when it was made."""
+    """The node's clock when the replica was made."""
     kept: tuple[tuple[LogIndex, Term], ...]
-    """Its log on disk when it began."""
+    """Its log on disk when it began: index and term."""
     hard_state: HardState | None
     """None: the group is new."""
     snapshot: Snapshot | None
     limits: LogLimits
     drawn: list[int] = field(default_factory=list)
-    """For election timeouts."""
+    """Numbers drawn for election timeouts."""
     cluster_id: str = ""
-    """What a controller is told when it is made."""
+    """The cluster id that a controller gets when it is made."""
     unheard: list[tuple[NodeId, ...]] = field(default_factory=list)
-    """What a controller was told of nodes not heard of, as often as it asked."""
+    """The answers to a controller that asked which nodes are not heard of."""
 
 
 class Step(NamedTuple):
@@ -72,21 +72,21 @@ class Step(NamedTuple):
     at: Micros
     """The driver's own time."""
     line: int
-    """Which life, by its place on the tape."""
+    """The place of the life on the tape."""
     call: str
     arguments: tuple[Any, ...]
     came: Short
 
 
 class End(NamedTuple):
-    """What a replica came to."""
+    """The final state of a replica."""
 
     log: tuple[tuple[LogIndex, Term, int, bytes], ...]
     """Every entry: index, term, kind and bytes."""
     producers: int
-    """Digest of the producer state; of a controller, of all that it has decided."""
+    """Digest of the producer state; of a controller: of all that it has decided."""
     high_watermark: int
-    """Of a controller, what it has applied."""
+    """High watermark; of a controller: the last applied index."""
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class TurnTape:
     lines: list[Line] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     ends: dict[tuple[NodeId, GroupId], End] = field(default_factory=dict)
-    """Of the last life of each replica that is alive in the end."""
+    """The final state of each replica that is alive at the end, from its last life."""
 
 
 class Recorder:
@@ -113,19 +113,19 @@ class Recorder:
         self.note(len(self.tape.lines) - 1, "begin", (), ())
 
     def lives(self, line: Line, replica: TapedReplica, store: LogStore) -> None:
-        """It is made."""
+        """The life's replica was made."""
         replica.recorder, replica.line = self, len(self.tape.lines) - 1
         replica.watched, replica.watches = 0, []
         self._last[line.node, line.group] = replica, store
 
     def note(self, line: int, call: str, arguments: tuple[Any, ...], came: Short) -> None:
-        """A call was made."""
+        """A call was made: add it."""
         self.tape.steps.append(Step(self.now(), line, call, arguments, came))
 
     def finish(self, nodes: Collection[NodeId]) -> TurnTape:
-        """The run is over: note what every replica on these nodes came to. Leave out those that are
-        dead: a crash takes from a disk what no call has told anybody. And those whose topic was
-        deleted: the node, not the replica, has the store drop them."""
+        """The run is over: add the final state of every replica on these nodes. Leave out dead
+        nodes, because a crash takes from a disk what no call has reported. Replicas of deleted
+        topics are left out, too: the node, not the replica, makes the store drop them."""
         for (node, group), (replica, store) in sorted(self._last.items()):
             if node in nodes and any(each.group == group for each in store.groups()):
                 self.tape.ends[node, group] = end_of(replica, list(store.scan(group)))
@@ -133,19 +133,19 @@ class Recorder:
 
 
 class TapedReplica(Replica):
-    """A replica whose calls are noted."""
+    """A replica whose calls are recorded."""
 
     __slots__ = ("line", "recorder", "watched", "watches")
 
     recorder: Recorder
     line: int
     watched: int
-    """Watches that turns have drained."""
+    """How many watches turns have drained."""
     watches: list[tuple[int, WatchTicket]]
-    """Those of them that may still be taken back, each with its number."""
+    """Those of them that may still be cancelled, each with its number."""
 
     def look_back(self) -> None:
-        """Note what readers have taken back since the last call."""
+        """Record which watches readers have cancelled since the last call."""
         gone = tuple(number for number, watch in self.watches if watch.cancelled)
         if gone:
             self.watches = [each for each in self.watches if not each[1].cancelled]
@@ -199,7 +199,8 @@ class TapedReplica(Replica):
         return begun
 
     def deadline(self) -> Micros | None:
-        """As `Replica.deadline`; after it was asked, turns before that time look at no clock."""
+        """As `Replica.deadline`. It is recorded because afterwards turns before that time do not
+        check the clock."""
         self.look_back()
         due = super().deadline()
         self.recorder.note(self.line, "deadline", (), (due,))
@@ -223,22 +224,23 @@ class TapedReplica(Replica):
 
 
 class TapedFactory(ReplicaFactory):
-    """A node's factory, of replicas whose calls are noted."""
+    """A node's factory, of replicas whose calls are recorded."""
 
     recorder: Recorder
 
     def __init__(self, node: NodeId, config: ClusterConfig, **others: Any):
         super().__init__(node, config, **others)
         self._lines: dict[GroupId, Line] = {}
-        """Of replicas that are being opened."""
+        """Lines of replicas that are being opened."""
         self._cluster_id = ""
         self._unheard: list[tuple[NodeId, ...]] = []
-        """What the controller of this life was told, as often as it asked."""
+        """The answers to the controller of this life about nodes not heard of."""
 
     def make_controller(
         self, cluster_id: str, nodes: Sequence[NodeId], unheard: Callable[[], Sequence[NodeId]]
     ) -> Controller:
-        """As `ReplicaFactory.make_controller`; what it asks is noted, once it has its replica."""
+        """As `ReplicaFactory.make_controller`; its questions are recorded once it has its
+        replica."""
 
         def noted() -> Sequence[NodeId]:
             self._unheard.append(tuple(unheard()))
@@ -298,7 +300,7 @@ class TapedFactory(ReplicaFactory):
 
 
 class NotedJitter:
-    """A source of jitter whose numbers are noted."""
+    """A source of jitter whose numbers are recorded."""
 
     def __init__(self, source: JitterSource, drawn: list[int]):
         self._source = source
@@ -317,11 +319,11 @@ def taped(recorder: Recorder) -> type[TapedFactory]:
 
 
 def unheard(_: Ticket) -> None:
-    """Nobody waits for what a copy comes to."""
+    """Nobody waits for a copied ticket."""
 
 
 def copied(item: Any) -> Any:
-    """An item of an inbox, with nothing of it shared that a turn changes."""
+    """A copy of an item of an inbox that shares nothing that a turn changes."""
     if not isinstance(item, Ticket):
         return item
     twin = copy(item)
@@ -333,7 +335,7 @@ def copied(item: Any) -> Any:
 
 
 def short_of(effects: Effects) -> Short:
-    """The effects of a turn in short; what readers are told comes of their own state."""
+    """The effects of a turn in short; what readers are told follows from their own state."""
     return (
         tuple(type(each).__name__ for each in (*effects.messages, *effects.messages_after)),
         tuple(
@@ -351,7 +353,7 @@ def short_of(effects: Effects) -> Short:
 
 
 def end_of(replica: Replica, log: Sequence[Entry]) -> End:
-    """What a replica came to, from its log on disk."""
+    """The final state of a replica, from its log on disk."""
     view = ReplicaView(replica)
     entries = tuple((each.index, each.term, int(each.kind), _bytes(each.payload)) for each in log)
     decisions = view.decisions
