@@ -46,7 +46,7 @@ def told(point: str) -> str:
 
     >>> told("2/0/1/2/3/1/0/crash")
     'a node goes down: 2 nodes are up, nobody leads, in one term, 2 hold entries that may be cut, \
-    logs end at three places or more, one high watermark is behind, nobody waits'
+logs end at three places or more, one high watermark is behind, nobody waits'
     """
     if point in _SAYS:
         return _SAYS[point]

@@ -1,11 +1,11 @@
-"""Whether what a study asks fits the tables that there will be, told before anything is run.
+"""Checks, before anything is run, that a study's queries fit the tables that it will have.
 
-Every query of the file is bound, as DuckDB calls it, against empty tables with the columns that
-`sheets.py` says: names, types and functions are looked up, nothing is computed. The columns that it
-would give are then held against what the chart, the sentence or the list of worst runs needs.
+Every query of the file is bound (DuckDB's word) against empty tables with the columns of
+`sheets.py`: names, types and functions are looked up, nothing is computed. Its columns are then
+compared with those that the chart, the sentence or the list of worst runs needs.
 
-The SQL is the same on both engines, so this serves a study on Spark too, wherever DuckDB can be
-imported. Where it cannot, mistakes are told when the query is asked.
+The SQL is the same on both engines, so this works for a study on Spark too, if DuckDB can be
+imported. If it cannot, mistakes show when the query runs.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from ottla.sim.studies.study import ChartAsked, Study, StudyError
 from ottla.sim.studies.variants import variants_columns
 
 Columns: TypeAlias = Mapping[str, str]
-"""Those that a query gives, with their types in SQL."""
+"""The columns of a query, with their SQL types."""
 _PREFIXES = {SILVER: "", JUDGING: "", GOLD: names.GOLD_PREFIX, QUANTILES: ""}
 _SHUT: Mapping[str, str] = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",
 }
-"""A study asks its tables: no files, and no variables of this program."""
+"""Settings under which a study reads only its tables: no files, and no variables of this
+program."""
 _KINDS = {bool: "BOOLEAN", int: "BIGINT", str: "VARCHAR"}
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|\"NULL\"")
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
 
 INTERRUPTED = "Query interrupted"
-"""What DuckDB, which takes Ctrl-C for itself, makes of it."""
+"""DuckDB's error after Ctrl-C, which it handles itself."""
 
 
 def check_queries(study: Study) -> None:
-    """Raises `StudyError`, one line that names the key, for a query that no engine could answer, or
-    whose columns are not those that are needed; or for a heading of the report that is empty."""
+    """Raises `StudyError`, one line that names the key, for a query that no engine could answer or
+    whose columns are wrong, and for an empty heading of the report."""
     _check_headings(study)
     try:
         import duckdb
-    except ImportError:  # Spark alone
+    except ImportError:  # only Spark is installed
         return
     try:
         with closing(duckdb.connect(config={**_SHUT})) as connection:
@@ -60,7 +61,8 @@ def check_queries(study: Study) -> None:
 
 
 def _check_headings(study: Study) -> None:
-    """Not part of reading: a study that ran with one can have it mended, and is gone on with."""
+    """This is not checked while reading, so that a study that ran with an empty heading can be
+    corrected and continued."""
     headings = [("title", study.title), ("question", study.question)]
     headings.append(("answer.text", study.answer.text))
     headings += [("table.title", each.title) for each in study.tables]
@@ -126,7 +128,7 @@ def _given(columns: Columns) -> str:
 
 
 def _bound(connection: Any, sql: str, where: str) -> Columns:
-    """The columns that a query would give."""
+    """The columns of a query."""
     import duckdb
 
     try:
@@ -143,8 +145,8 @@ def _bound(connection: Any, sql: str, where: str) -> Columns:
 
 
 def _told(error: Exception) -> str:
-    """The first line of what DuckDB says, the second where it names what there is instead, and the
-    line of the query."""
+    """The first line of DuckDB's error, the second if it names candidates, and the line of the
+    query."""
     text = str(error)
     first, _, rest = text.partition("\n")
     second = rest.partition("\n")[0]
@@ -154,7 +156,7 @@ def _told(error: Exception) -> str:
 
 
 def _made_up(columns: Columns) -> dict[str, Any]:
-    """A row that the query could give: a sentence that cannot be filled from it never can be."""
+    """A possible row of the query: if a sentence cannot be filled from it, it never can."""
     return {name: _value(kind) for name, kind in columns.items()}
 
 

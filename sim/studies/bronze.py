@@ -1,29 +1,29 @@
 """Bronze: the events of many runs as one table, and the one function that makes it.
 
-`histories` runs seeds one after the other and gives record batches of about 20,000 rows, wherever
-it is called: in a process of the pool or in a task of Spark. So its memory does not grow with the
-number of runs, and both engines have the same rows. It imports nothing but what a plain interpreter
-with pyarrow, msgpack, sortedcontainers and the CRC library has.
+`histories` runs seeds one after the other and yields record batches of about 20,000 rows, in a
+process of the pool or in a task of Spark. So its memory does not grow with the number of runs, and
+both engines have the same rows. It imports only what a plain interpreter with pyarrow, msgpack,
+sortedcontainers and the CRC library has.
 
-A row is an event of a run, its columns those of `ottla.sim.history.history` between who it was and
-what a person reads. Behind the history of a run come rows of other kinds; `eid` goes on:
+A row is an event of a run: columns that identify the run, those of `ottla.sim.history.history`, and
+a text for people. After the history of a run come rows of other kinds; `eid` goes on:
 
 | kind | what |
 |---|---|
-| run | one per run: `code` its verdict, `told` why, `t_us` simulated, `off` rows it has (1) |
-| noticed | of runs that failed: `code` the invariant that was seen to be broken first |
+| run | one per run: `code` its verdict, `told` why, `t_us` simulated, `off` its rows (1) |
+| noticed | of runs that failed: `code` the first invariant that was seen to be broken |
 | verdict | of judged runs: `code` an invariant that `judge` finds broken; one row each |
 | breakdown | the run broke: `code` which exception, `told` its text (2); it has no other row (3) |
-| reached | with coverage: `code` a predicate, or an abstract state, that the run came through |
+| reached | with coverage: `code` a predicate, or an abstract state, that the run reached |
 
-(1) And `aux` steps of the kernel, `log_index` choices, `chain` its digest as 64 bits with a sign.
-(2) In one line, what is no text of UTF-8 escaped. A run whose values do not fit the columns broke.
-(3) One that takes its process along has one from whoever had it run: `code` is then ProcessDied.
+(1) And `aux` steps of the kernel, `log_index` choices, `chain` its digest as signed 64 bits. (2) In
+one line, with characters that are not UTF-8 escaped. A run whose values do not fit the columns
+broke. (3) If a run kills its process, the parent writes this row: `code` is then ProcessDied.
 
-What changed in it from version to version says `ottla.sim.studies.versions`.
+`ottla.sim.studies.versions` says what changed from version to version.
 
-Judged is every run whose verdict is not ok, and of the others a share that is drawn by a hash, so
-that it is the same share everywhere.
+Every run whose verdict is not ok is judged, and a share of the others. That share is drawn by a
+hash, so it is the same everywhere.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ SCHEMA: dict[str, str] = {
 }
 """Columns of bronze, with their SQL types."""
 KINDS = ("run", "noticed", "verdict", "breakdown", "reached")
-"""Kinds of rows that are no event of a history."""
+"""Kinds of rows that are no events of a history."""
 Batch: TypeAlias = Any
 """A `pyarrow.RecordBatch`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be run, as it travels to whoever runs it."""
+    """What is to be run, in the form that is sent to the process that runs it."""
 
     study: str
     """The text of the study."""
     first: int
     """The first seed."""
     share: float
-    """Of runs that are judged though nothing is wrong with them."""
+    """The share of runs that are judged although nothing is wrong with them."""
     deadly: tuple[int, ...] = ()
-    """Runs that take their process along: they are told of, and not run."""
+    """Runs that kill their process: they are reported, and not run."""
 
     def place(self, run_id: int) -> tuple[int, int]:
         """Seed and number of the variant of a run."""
@@ -81,18 +81,18 @@ class Work:
         return self.first + place, variant
 
     def named(self, run_id: int) -> str:
-        """A run as people are told of it."""
+        """The name of a run in messages."""
         seed, variant = self.place(run_id)
         return f"seed {seed} of {parse(self.study).variants[variant].label}"
 
     def chosen(self, run_id: int) -> bool:
-        """Whether a run is judged whatever its verdict."""
+        """Whether a run is judged whatever its verdict is."""
         drawn = blake2b(f"{self.first}/{run_id}".encode(), digest_size=8).digest()
         return int.from_bytes(drawn, "big") < self.share * 2**64
 
 
 class Head(NamedTuple):
-    """The columns before a history's own, the same in all rows of a run."""
+    """The columns before those of a history, the same in all rows of a run."""
 
     run_id: int
     seed: int
@@ -102,7 +102,7 @@ class Head(NamedTuple):
 
 @cache
 def schema() -> Any:
-    """Of the record batches; its metadata says the version."""
+    """The schema of the record batches; its metadata has the version."""
     import pyarrow as pa
 
     types = {"BIGINT": pa.int64(), "INT": pa.int32(), "BOOLEAN": pa.bool_(), "VARCHAR": pa.string()}
@@ -111,7 +111,7 @@ def schema() -> Any:
 
 
 class _Page:
-    """Rows until there are enough for a batch."""
+    """Collects rows until there are enough for a batch."""
 
     def __init__(self) -> None:
         self._runs: list[Batch] = []
@@ -121,12 +121,12 @@ class _Page:
         return self._rows
 
     def add(self, run: Batch) -> None:
-        """The rows of one run."""
+        """Add the rows of one run."""
         self._runs.append(run)
         self._rows += run.num_rows
 
     def batch(self) -> Batch:
-        """What there is."""
+        """The collected rows."""
         import pyarrow as pa
 
         (whole,) = pa.Table.from_batches(self._runs).combine_chunks().to_batches()
@@ -134,15 +134,15 @@ class _Page:
 
 
 def histories(work: Work, runs: Iterable[int]) -> Iterator[Batch]:
-    """Rows of these runs. A run that breaks is one row of kind *breakdown*."""
+    """Rows of these runs. A run that breaks gives one row of kind *breakdown*."""
     for batch, _, _ in counted(work, runs):
         if batch is not None:
             yield batch
 
 
 def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int, int]]:
-    """As `histories`, for who shows progress: after each run what there is to be written, how many
-    runs are over, and how many rows they have."""
+    """As `histories`, for callers that show progress: after each run the batch to be written, if
+    any, how many runs are done, and how many rows they have."""
     study, page, over, rows = parse(work.study), _Page(), 0, 0
     for over, run_id in enumerate(runs, 1):
         run = _told(work, study, run_id)
@@ -158,8 +158,8 @@ def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int
 
 
 def _told(work: Work, study: Study, run_id: int) -> Batch:
-    """The rows of a run. They are columns before it counts as done: a value that fits none breaks
-    this run, and not all those that would be written with it."""
+    """The rows of a run, converted to columns before it counts as done: a value that does not fit
+    breaks only this run, not all that would be written with it."""
     if run_id in work.deadly:
         return deadly(work, run_id)
     seed, variant = work.place(run_id)
@@ -175,7 +175,7 @@ def _told(work: Work, study: Study, run_id: int) -> Batch:
 
 
 def deadly(work: Work, run_id: int) -> Batch:
-    """The row of a run that takes its process along."""
+    """The row of a run that kills its process."""
     return _breakdown(work, run_id, "ProcessDied", _DIED)
 
 
@@ -186,7 +186,7 @@ def _breakdown(work: Work, run_id: int, code: str, told: str) -> Batch:
 
 
 def _columns(head: Head, events: list[Event], told: str | None) -> Batch:
-    """The rows of one run; the last one is the one with something to say."""
+    """The rows of one run; the text belongs to the last one."""
     import pyarrow as pa
 
     heads = [[value] * len(events) for value in head]
@@ -204,7 +204,7 @@ def _in_one_line(error: Exception) -> str:
 
 
 def _rows(study: Study, done: Trial, *, judged: bool) -> list[Event]:
-    """Those of a run, the one of kind *run* last."""
+    """The rows of a run, the one of kind *run* last."""
     rows = done.rows
     told = [] if done.noticed is None else [("noticed", done.noticed)]
     if study.coverage:

@@ -1,5 +1,5 @@
-"""Charts of a report as plain values: who asks fills them, who draws reads them, and neither knows
-the other."""
+"""Charts of a report as plain values: queries fill them, drawings read them, and neither knows the
+other."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Series:
     name: str
     points: tuple[tuple[float, float], ...]
     published: bool = False
-    """Somebody else's: drawn as marks of another kind, never joined."""
+    """A figure from elsewhere: drawn with other marks, never joined."""
     spans: tuple[Span | None, ...] = ()
-    """How certain each point is; empty when nothing is said of any."""
+    """The interval of each point; empty: none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,4 +31,4 @@ class Chart:
     y: str
     series: tuple[Series, ...]
     names: tuple[str, ...] = ()
-    """With bars: what the places 0, 1, 2... on the x axis are called."""
+    """For bars: the names of the places 0, 1, 2... on the x axis."""

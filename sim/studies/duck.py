@@ -1,7 +1,7 @@
 """The engine for one machine: a pool of processes simulates, DuckDB runs the SQL.
 
-DuckDB lives in this process and keeps what it makes in memory, and beside it on disk when that is
-too much. Every result is cast to the types that both engines agree on (`engine.py`).
+DuckDB runs in this process and keeps its tables in memory, or on disk if they are too large. Every
+result is cast to the types that both engines share (`engine.py`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ottla.sim.sweeps.canary import Canary
 
 _ROWS = 1_000
 _BY_ZERO = ("ieee_floating_point_ops", "error_on_division_by_zero")
-"""What is divided by zero is NULL without them, whichever of them a version has."""
+"""Without these settings (a version has some of them) a division by zero gives NULL."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def _plainly(method: Callable[P, T]) -> Callable[P, T]:
-    """What DuckDB cannot do is one line; one that is interrupted says so as it does."""
+    """Turns an error of DuckDB into one line; an interruption is passed on."""
 
     @wraps(method)
     def called(*given: P.args, **named: P.kwargs) -> T:
@@ -71,11 +71,11 @@ class Duck:
         self._views: set[str] = set()
 
     def canary(self) -> Canary:
-        """What becomes of it in a process of the pool."""
+        """The canary's result in a process of the pool."""
         return self._pool.canary()
 
     def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
-        """Events of these runs as the folder `into`."""
+        """Write the events of these runs into the folder `into`."""
         with making(into, self.described) as folder, marks_of(into, told) as marks:
             self._pool.simulate(work, runs, folder, marks)
 
@@ -83,7 +83,7 @@ class Duck:
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
     ) -> None:
-        """A view over Parquet folders."""
+        """Make a view over Parquet folders."""
         globs = ", ".join(f"'{_quoted(each / '*.parquet')}'" for each in folders)
         files = f"read_parquet([{globs}], hive_partitioning = false, union_by_name = true)"
         told = "*"
@@ -99,8 +99,8 @@ class Duck:
 
     @_plainly
     def make(self, name: str, sql: str) -> None:
-        """A temporary table; rows of histories lie sorted by kind in it, for a statement asks for
-        a few kinds and DuckDB skips blocks that have none of them."""
+        """Make a temporary table. Rows of histories are sorted by kind, because a statement needs
+        few kinds and DuckDB skips blocks without them."""
         self.drop([name])
         columns = {row[0] for row in self._all(f"DESCRIBE {sql}")}
         made = f"SELECT * FROM (\n{sql}\n) ORDER BY {KIND}" if KIND in columns else sql
@@ -108,7 +108,7 @@ class Duck:
 
     @_plainly
     def drop(self, names: Iterable[str]) -> None:
-        """Let tables and views go."""
+        """Drop tables and views."""
         for each in names:
             kind = "VIEW" if each in self._views else "TABLE"
             self._connection.execute(f"DROP {kind} IF EXISTS {each}")
@@ -116,7 +116,7 @@ class Duck:
 
     @_plainly
     def keep(self, sql: str, into: Path) -> int:
-        """What a query gives, as the folder `into`; how many rows that is."""
+        """Write the result of a query into the folder `into`; returns the number of rows."""
         with making(into, self.described) as folder:
             part = _quoted(folder / "part-0.parquet")
             told = (
@@ -125,7 +125,7 @@ class Duck:
             return int(self._all(told)[0][0])
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """What a query gives, where that is little."""
+        """The result of a query, for small ones."""
         found: list[dict[str, Any]] = []
 
         def keep(row: dict[str, Any]) -> bool:
@@ -137,8 +137,8 @@ class Duck:
 
     @_plainly
     def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
-        """Hand on what a query gives, row by row, until it is `enough`."""
-        # Not as `_asked`: a query's order is not that of a query around it.
+        """Pass on the rows of a query, one by one, until it is `enough`."""
+        # Not through `_asked`: an outer query does not keep the order of the inner one.
         found = self._connection.execute(sql)
         columns = [each[0] for each in found.description]
         while rows := found.fetchmany(_ROWS):
@@ -148,17 +148,17 @@ class Duck:
                     return
 
     def interrupt(self) -> None:
-        """End the query that is under way."""
+        """Interrupt the running query."""
         self._connection.interrupt()
 
     def close(self) -> None:
-        """Let everything go."""
+        """Close the pool and the database."""
         self._pool.close()
         self._connection.close()
         self._spill.cleanup()
 
     def _asked(self, sql: str) -> str:
-        """The query, in the types that both engines agree on."""
+        """The query, in the types that both engines share."""
         columns = ", ".join(
             f'CAST("{name}" AS {_agreed(kind)}) AS "{name}"'
             for name, kind, *_ in self._all(f"DESCRIBE {sql}")

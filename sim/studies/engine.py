@@ -1,9 +1,9 @@
-"""What a study asks of an engine, and which one it gets.
+"""What a study needs of an engine, and which engine it gets.
 
 Spark (`spark.py`) and DuckDB with a pool of processes (`duck.py`) run the same batch function over
-the same runs, and the same SQL text over the same Parquet. What they write and give is of the same
-few types: whole numbers are BIGINT, others DOUBLE, whatever an engine makes of a sum or a quotient;
-so a study that one has begun the other can go on with. What is divided by zero is NULL to both.
+the same runs, and the same SQL text over the same Parquet. Their results have the same few types:
+whole numbers are BIGINT, others DOUBLE, whatever type an engine gives a sum or a quotient. So one
+engine can go on with a study that the other has begun. On both a division by zero gives NULL.
 """
 
 from __future__ import annotations
@@ -29,55 +29,55 @@ AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
 ENGINES = (SPARK, DUCKDB, AUTO)
 DUCKDB_LACKS = "engine duckdb: DuckDB is missing: pip install 'ottla[sim]'"
 MANY_RUNS = 1_000_000
-"""Two cores simulate and judge about so many short runs in a day (docs/reference/long-runs.md)."""
+"""About how many short runs two cores simulate and judge in a day (docs/reference/long-runs.md)."""
 JAVA = 17
 """The oldest version that Spark 4 runs on."""
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 class Engine(Protocol):
-    """Runs and SQL. Folders it makes are whole or absent, and say who made them (`lake.making`)."""
+    """Runs and SQL. Its folders are whole or absent, and say what made them (`lake.making`)."""
 
     name: str
     described: str
-    """Its name, its version, and how many jobs it has where that is ours to say."""
+    """Its name, its version, and the number of jobs if Ottla chooses it."""
     at_once: int
-    """How many statements it is given at once."""
+    """How many statements it gets at once."""
 
     def canary(self) -> Canary:
-        """What becomes of the canary where this engine runs seeds: it is run there, anew."""
+        """The result of the canary, run now where this engine runs seeds."""
 
     def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
-        """Events of these runs as the folder `into`. `told` hears how many more runs are over, and
-        how many rows they have."""
+        """Write the events of these runs into the folder `into`. `told` is called with how many
+        more runs are done, and how many rows they have."""
 
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
     ) -> None:
-        """A view over Parquet folders. `columns` says which there are to be, by name with their SQL
-        type; one that older files lack is NULL. Without it files have all of them."""
+        """Make a view over Parquet folders. `columns`: its columns and their SQL types; columns
+        that older files lack are NULL. None: all files have all columns."""
 
     def make(self, name: str, sql: str) -> None:
-        """A table that lasts until it is dropped, or the engine is closed."""
+        """Make a table that lasts until it is dropped, or the engine is closed."""
 
     def drop(self, names: Iterable[str]) -> None:
-        """Let tables and views go."""
+        """Drop tables and views."""
 
     def keep(self, sql: str, into: Path) -> int:
-        """What a query gives, as the folder `into`; how many rows that is."""
+        """Write the result of a query into the folder `into`; returns the number of rows."""
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """What a query gives, where that is little."""
+        """The result of a query, for small ones."""
 
     def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
-        """Hand on what a query gives, row by row in its order, until it is `enough`. Few rows are
-        in memory at once. Rows that were handed on may come again, from the first."""
+        """Pass on the rows of a query, one by one in order, until it is `enough`. Only few rows are
+        in memory at once. Rows may come again, from the first one."""
 
     def interrupt(self) -> None:
-        """End what other threads have it do; they hear of it as an error."""
+        """Interrupt what other threads run; they get an error."""
 
     def close(self) -> None:
-        """Let everything go."""
+        """Close it."""
 
 
 def open_engine(
@@ -91,12 +91,12 @@ def open_engine(
 ) -> Engine:
     """The engine of that name.
 
-    *auto* is DuckDB, unless `master` or the environment says where Spark is, or `runs`, the size of
-    the study, exceeds what one machine does (`MANY_RUNS`), or DuckDB is missing. `told` hears in
-    one line why it is Spark though nobody asked for it, why it is not though the study is large,
-    and why an engine does runs again. `jobs`: how many processes simulate beside DuckDB, one if
-    not said; how many cores Spark has is not ours to say. `scratch`: a folder that driver and
-    executors see, for what lasts no longer than the engine. Raises `StudyError`.
+    *auto* is DuckDB, with three exceptions: `master` or the environment says where Spark is;
+    `runs`, the size of the study, is more than one machine can do (`MANY_RUNS`); or DuckDB is
+    missing. `told` is called with one line: why it is Spark although nobody asked for it, why it is
+    not although the study is large, and why an engine repeats runs. `jobs`: how many processes
+    simulate besides DuckDB, None: one; the number of Spark's cores is not set here. `scratch`: a
+    folder that driver and executors see, for temporary files of the engine. Raises `StudyError`.
     """
     _check_words(name, master, jobs)
     if name == SPARK or master is not None:
@@ -104,7 +104,7 @@ def open_engine(
     if name == AUTO and (why := _why_spark(runs)):
         try:
             engine = _asked_spark(None, scratch, told)
-        except StudyError as error:  # a Java that is too new for Hadoop, say
+        except StudyError as error:  # for example a Java that is too new for Hadoop
             if is_named(None) and spark_lacks() is None:
                 raise
             told(f"engine duckdb, not Spark: {str(error).removeprefix('engine spark: ')}")
@@ -116,7 +116,7 @@ def open_engine(
 
 
 def _why_spark(runs: int) -> str | None:
-    """Why *auto* prefers Spark though the command does not name it; None where it does not."""
+    """Why *auto* prefers Spark although the command does not name it; None: it does not."""
     if is_named(None):
         return "the environment says where it is"
     if find_spec("duckdb") is None:
@@ -148,8 +148,8 @@ def _spark(master: str | None, scratch: Path | None, said: Said) -> Engine:
 
 
 def check_engine(name: str, master: str | None = None, jobs: int | None = None) -> None:
-    """Raises `StudyError`, as `open_engine` would, for what can be told before a folder is bound to
-    the study: words that do not fit, an engine that is asked for by name and cannot be had."""
+    """Raises `StudyError` as `open_engine` would, before a folder is bound to the study: options
+    that contradict each other, or a named engine that is missing."""
     _check_words(name, master, jobs)
     if name == DUCKDB:
         if find_spec("duckdb") is None:
@@ -177,11 +177,11 @@ def _duck(jobs: int, scratch: Path | None, said: Said) -> Engine:
 
 
 def spark_lacks(master: str | None = None) -> str | None:
-    """What is missing for Spark on this machine, and what to install; None when nothing is. A
-    session elsewhere (Spark Connect) asks for no Java here."""
+    """What is missing for Spark on this machine, and what to install; None: nothing. A session
+    elsewhere (Spark Connect) needs no Java here."""
     if find_spec("pyspark") is None:
         return "PySpark is missing: pip install 'ottla[spark]'"
-    if find_spec("pandas") is None:  # PySpark comes without, and notices when a sweep begins
+    if find_spec("pandas") is None:  # PySpark does not bring it, and fails only when a sweep begins
         return "pandas is missing, which PySpark asks for: pip install 'ottla[spark]'"
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
         return None
@@ -189,8 +189,8 @@ def spark_lacks(master: str | None = None) -> str | None:
 
 
 def java_lacks() -> str | None:
-    """What is wrong with the Java that Spark would start, in one line; None when nothing is."""
-    home = os.environ.get("JAVA_HOME") or None  # one that is empty names no place, to Spark too
+    """What is wrong with the Java that Spark would start, in one line; None: nothing."""
+    home = os.environ.get("JAVA_HOME") or None  # an empty value counts as none, for Spark too
     java = which("java") if home is None else which("java", path=str(Path(home) / "bin"))
     ask = f"install a Java runtime of version {JAVA} or newer (Debian: openjdk-17-jre-headless)"
     if java is None:
@@ -200,7 +200,7 @@ def java_lacks() -> str | None:
         told = subprocess.run(  # noqa: S603 - the Java that Spark would start
             [java, "-version"], capture_output=True, text=True, check=False
         )
-    except OSError:  # built for another machine, say
+    except OSError:  # for example built for another machine
         return f"{java} cannot be run: {ask}"
     found = _VERSION.search(told.stderr + told.stdout)
     if found is None:

@@ -14,9 +14,9 @@ BRONZE = "bronze"
 
 
 def define_events(engine: Engine, folders: Sequence[Path], *, judged: bool = False) -> None:
-    """`bronze` with every row in these folders, `ev` with those of histories: of all runs, or of
-    those that are judged. Columns that old files lack are NULL. Raises `StudyError` for bronze of a
-    version that is not known here."""
+    """Make `bronze` with every row in these folders, and `ev` with those of histories: of all runs,
+    or of the judged ones. Columns that old files lack are NULL. Raises `StudyError` for bronze of
+    an unknown version."""
     check_versions(folders)
     engine.define(BRONZE, folders, bronze.SCHEMA)
     engine.make(EVENTS, events_query(judged=judged))

@@ -1,7 +1,7 @@
-"""What the report of a study is made of: plain values, and how rows of SQL become them.
+"""What the report of a study consists of: plain values, and how rows of SQL become them.
 
-The pipeline fills a `Findings`, the page (`ottla.report.study.page`) writes it down; neither knows
-the other. A table's columns are named by its SQL, and the names say how they are shown:
+The pipeline fills a `Findings`, the page (`ottla.report.study.page`) writes it; neither knows the
+other. A table's columns are named by its SQL, and the names say how they are shown:
 
 | a column called | is shown as |
 |---|---|
@@ -10,14 +10,14 @@ the other. A table's columns are named by its SQL, and the names say how they ar
 | ending in `_ms` or `_kb` | with its unit above the column |
 | `point` | a point of coverage, in words |
 | `x_low` and `x_high`, beside a column `x` | the 95 % interval of x, in the same cell |
-| anything else | three digits that count, whole numbers whole; words; an invariant's id and name |
+| anything else | three significant digits, whole numbers whole; words; an invariant's id and name |
 
-Whatever a column is called, NULL and what is no number (NaN) is a dash, and what SQL has more types
-for, such as dates and lists, is text.
+In every column NULL and NaN are shown as a dash, and values of other SQL types, such as dates and
+lists, as text.
 
-A chart's rows are `series`, `x`, `y`, `low`, `high` (the 95 % interval of y, or NULL for both; no
-such columns where y is no estimate), and maybe `published` (true: somebody else's figure, drawn as
-a ring).
+A chart's rows are `series`, `x`, `y`, `low`, `high` (the 95 % interval of y, or NULL for both;
+these columns may be missing if y is no estimate), and maybe `published` (true: a figure from
+elsewhere, drawn as a ring).
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from ottla.sim.invariants.registry import INVARIANTS
 from ottla.sim.studies.charts import Chart, Series, Span
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
-"""What a query gave: a mapping per row, columns in the order of the query."""
+"""The result of a query: a mapping per row, columns in the order of the query."""
 KINDS = ("lines", "bars")
-"""What a chart may be."""
+"""The kinds of charts."""
 _UNITS = {"us": "ms", "ms": "ms", "kb": "kB"}
-"""Of columns that end so; microseconds are shown as milliseconds."""
+"""Units of columns with these endings; microseconds are shown as milliseconds."""
 _INVARIANTS = {each.id: f"{each.id}, {each.name}" for each in INVARIANTS}
 NOTHING = "\u2013"
-"""Stands for NULL, and for what is no number."""
+"""Shown for NULL and NaN."""
 INFINITE = "\u221e"
 _MANY_DIGITS = 1e15
-"""From here on a fraction's digits in front of the point are no longer all meant."""
+"""From here on not all digits of a float before the point are exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Column:
 
     head: str
     number: bool = True
-    """Numbers stand on the right."""
+    """Whether it has numbers, which are aligned right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table of the report, its cells ready to be read."""
+    """One table of the report, its cells as text."""
 
     title: str
     columns: tuple[Column, ...]
@@ -68,49 +68,49 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one stage of the pipeline took."""
+    """The cost of one stage of the pipeline."""
 
     name: str
     seconds: float
     rows: int = 0
-    """That it wrote."""
+    """Rows that it wrote."""
     bytes: int = 0
-    """Of the files that it wrote."""
+    """Bytes of the files that it wrote."""
     made_by: str = ""
-    """Engines and commits."""
+    """The engines and commits that made it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """One of the runs that are worst to who asked: which, why, and how to have it again."""
+    """One of the worst runs: which, why, and how to repeat it."""
 
     run_id: int
     seed: int
     variant: str
-    """What the study calls it."""
+    """The variant's name in the study."""
     why: str
     """What is bad about it, in one line."""
     command: str
-    """Does the run again, digest and all."""
+    """The command that repeats the run, with the same digest."""
     digest: str
-    """Sixteen digits that the command prints; empty when the run broke."""
+    """The digest that the command prints, 16 hex digits; empty if the run broke."""
     at: Micros | None = None
-    """When it went bad; None where that is no moment, or an anomaly says it."""
+    """When it went wrong; None: that is no moment, or an anomaly says it."""
     partition: int = 0
-    """And where."""
+    """The partition in which it went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """A run that came to no end, and what ended it."""
+    """A run that did not end properly, and what ended it."""
 
     seed: int
     variant: str
-    """What the study calls it."""
+    """The variant's name in the study."""
     why: str
     """The exception, in one line."""
     command: str
-    """Shows it again."""
+    """The command that shows it again."""
 
     def __str__(self) -> str:
         """In one line.
@@ -124,43 +124,43 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What came of a study."""
+    """The results of a study."""
 
     name: str
     title: str
     question: str
     answer: str
-    """One sentence, made of the numbers."""
+    """One sentence, filled with numbers."""
     text: str
-    """The file that is the study."""
+    """The text of the study's file."""
     command: str
-    """Makes this report again."""
+    """The command that makes this report again."""
     seeds: int
     first: int
     variants: int
     runs: int
     judged: int
-    """So many of the runs were judged in SQL."""
+    """How many of the runs were judged in SQL."""
     share: float
-    """Which share was to be, besides all that were not ok."""
+    """The share of ok runs that were to be judged."""
     broke: int
-    """Runs that came to no end; they count nowhere else."""
+    """Runs that broke; they count nowhere else."""
     verdicts: Table
-    """By invariant: judged, broken; nothing in it when all hold."""
+    """By invariant: judged, broken; empty if all hold."""
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     worst: tuple[Worst, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     """The first of the runs that broke."""
     canary: str = ""
-    """Which it was, and what noticed it."""
+    """Which canary it was, and what noticed it."""
     versions: tuple[tuple[str, str], ...] = ()
-    """Of what, and which."""
+    """Names of programs, and their versions."""
     stages: tuple[Stage, ...] = field(default=())
 
 
 def table_of(title: str, rows: Rows, note: str = "") -> Table:
-    """A table of what a query gave. See the module's docstring for what names of columns mean."""
+    """A table of the result of a query. See the module's docstring for the names of columns."""
     names = [each for each in (rows[0] if rows else ()) if not _is_end(each, rows[0])]
     columns = tuple(Column(head(each), number=_is_number(each, rows)) for each in names)
     full = {name: any(_needs_three(row, name) for row in rows) for name in names}
@@ -169,9 +169,9 @@ def table_of(title: str, rows: Rows, note: str = "") -> Table:
 
 
 def chart_of(title: str, kind: str, axes: tuple[str, str], rows: Rows) -> Chart:
-    """A chart of what a query gave; `axes`: what x and y are called. Rows without y are left out.
-    Raises `ValueError` for a kind that is none, a number that is infinite and a y below 0,
-    `KeyError` for a column that is missing."""
+    """A chart of the result of a query; `axes`: the names of x and y. Rows without y are left out.
+    Raises `ValueError` for an unknown kind, an infinite number and a y below 0, `KeyError` for a
+    missing column."""
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of chart; there are {', '.join(KINDS)}")
     for place, row in enumerate(rows, 1):
@@ -208,7 +208,7 @@ def _check_drawable(row: Mapping[str, Any], place: int) -> None:
 
 
 def _lacks(value: Any) -> bool:
-    """NULL, or no number."""
+    """Whether it is NULL or NaN."""
     return value is None or (isinstance(value, float | Decimal) and isnan(value))
 
 
@@ -218,14 +218,14 @@ def _span(row: Mapping[str, Any]) -> Span | None:
 
 
 def head(name: str) -> str:
-    """What a column is called above the table."""
+    """The heading of a column."""
     stem, _, unit = name.rpartition("_")
     said = stem if stem and unit in _UNITS else name
     return said.replace("_", " ") + (f", {_UNITS[unit]}" if said is stem else "")
 
 
 def _is_end(name: str, row: Mapping[str, Any]) -> bool:
-    """Is this column an end of another's interval?"""
+    """Whether this column is an end of another's interval."""
     stem, _, end = name.rpartition("_")
     return end in {"low", "high"} and {stem, f"{stem}_low", f"{stem}_high"} <= row.keys()
 
@@ -239,7 +239,7 @@ def _counts(value: Any) -> bool:
 
 
 def _needs_three(row: Mapping[str, Any], name: str) -> bool:
-    """Does a number of this column need its third digit? Then all of them show it."""
+    """Whether a number of this column needs its third digit; then all of them show it."""
     told = (shown(name, row.get(each)) for each in (name, f"{name}_low", f"{name}_high"))
     return any("." in each and len(each.replace(".", "").lstrip("-0")) > 2 for each in told)
 
@@ -253,7 +253,7 @@ def _cell(row: Mapping[str, Any], name: str, *, full: bool) -> str:
 
 
 def shown(name: str, value: Any, *, full: bool = False) -> str:
-    """A value as a person reads it, `name` being its column; `full`: with all of its digits."""
+    """A value as a person reads it, in the column `name`; `full`: with all of its digits."""
     if _lacks(value):
         return NOTHING
     if isinstance(value, bool):
@@ -269,7 +269,8 @@ def shown(name: str, value: Any, *, full: bool = False) -> str:
 
 
 def _text(value: Any) -> str:
-    """What is no number and not true or false: a word, a date, bytes, or several of all these."""
+    """The text of a value that is neither a number nor true or false: a word, a date, bytes, or
+    several of these."""
     if isinstance(value, bytes | bytearray):
         return value.hex()
     if isinstance(value, Mapping):
@@ -280,7 +281,7 @@ def _text(value: Any) -> str:
 
 
 def endless(value: float) -> str:
-    """How a number is told that has no digits.
+    """How a number without digits is written.
 
     >>> endless(float("inf")), endless(float("-inf"))
     ('∞', '-∞')
@@ -291,9 +292,8 @@ def endless(value: float) -> str:
 
 
 def number(value: float, *, full: bool = False) -> str:
-    """Three digits that count; all those in front of the point, unless they are more than anybody
-    reads. `full`: a zero at the end too, as
-    its neighbours in a column have a digit there.
+    """A number with three significant digits, and all digits before the point unless they are too
+    many. `full`: with zeros at the end, because its neighbours in a column have digits there.
 
     >>> number(0.012345), number(12.345), number(1234.5), number(2.0), number(2.8)
     ('0.0123', '12.3', '1,234', '2', '2.8')
@@ -314,7 +314,7 @@ def number(value: float, *, full: bool = False) -> str:
 
 
 def counted(count: int, one: str) -> str:
-    """So many of something, whose plural ends in s.
+    """A count and its noun, whose plural ends in s.
 
     >>> counted(1, "run"), counted(0, "run"), counted(1_200, "run")
     ('1 run', '0 runs', '1,200 runs')
@@ -323,7 +323,7 @@ def counted(count: int, one: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent, without its sign; what is not all and not nothing never looks so.
+    """A share in percent, without the sign. It shows 0 or 100 only for exactly none or all.
 
     >>> percent(0.5), percent(1.0), percent(0.99996), percent(0.0123), percent(0.000004)
     ('50', '100', '99.99', '1.23', '0.0004')
@@ -332,7 +332,7 @@ def percent(share: float) -> str:
     >>> percent(1.5), percent(float("inf")), percent(-0.5)
     ('150', '∞', '-50')
     """
-    if not 0 <= share <= 1:  # a quotient that somebody called a share
+    if not 0 <= share <= 1:  # a quotient that the study calls a share
         return number(share * 100)
     if share in (0.0, 1.0):
         return f"{share * 100:.0f}"

@@ -1,14 +1,15 @@
-"""Judging: the SQL of the invariants over the histories of many runs, against Python's verdicts.
+"""Judging: the SQL of the invariants over the histories of many runs, compared with Python's
+verdicts.
 
-Two implementations of every invariant read the same rows. Where they differ one of them is wrong,
-and no figure of the study can be trusted: each difference names the run, the invariant and the
-command that does the run again. So does each that the run's own verdict is in: it is passed while
-the run goes on (`ottla.sim.run`), on the same rows but not by the same way, and it is what figures
-are made of.
+Two implementations of every invariant read the same rows. If they differ, one of them is wrong, and
+no figure of the study can be trusted. So each difference is reported with the run, the invariant
+and the command that repeats the run. So is a difference from the run's own verdict: that is found
+while the run goes on (`ottla.sim.run`), from the same rows in another way, and figures are made
+from it.
 
-The statements share views, which are made once for all of them, and are queries of their own: as
-one query, a UNION ALL, they took Spark more work (planning grows faster than the text). What they
-find is little, a row for each run and invariant that is broken, so it is kept from here.
+The statements share views, which are made once for all of them, and are separate queries: as one
+query, a UNION ALL, they took Spark more work (planning grows faster than the text). Their results
+are small, a row for each run and broken invariant, so they are stored by the driver.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ from ottla.sim.studies.study import Study
 from ottla.sim.studies.worst import command
 
 SQL, PYTHON, BOTH, THE_RUN = "SQL", "Python", "SQL and Python", "the run"
-"""Who finds an invariant broken."""
+"""Which side finds an invariant broken."""
 
 
 class Difference(NamedTuple):
-    """SQL, Python and the run itself do not agree about an invariant in a run."""
+    """SQL, Python and the run itself disagree about an invariant in a run."""
 
     run_id: int
     seed: int
     variant: int
     invariant: str
     finder: str
-    """Who finds it broken: *SQL* or *Python*, and the other does not; *SQL and Python*, and the run
-    itself is ok; *the run*, which noticed what neither of them finds in its history."""
+    """Which side finds it broken. *SQL* or *Python*: the other does not. *SQL and Python*: the run
+    itself is ok. *the run*: it noticed what neither of them finds in its history."""
 
     def told(self, study: Study) -> str:
-        """In one line, with what does the run again."""
+        """The difference in one line, with the command that repeats the run."""
         run, name = f"run {self.run_id} (variant {self.variant})", self.invariant
         said = {
             SQL: f"SQL finds {name} broken in {run}, Python does not",
@@ -57,8 +58,8 @@ class Difference(NamedTuple):
 
 
 def judge_waves(engine: Engine, folders: Sequence[Path], into: Path) -> int:
-    """Keep table `verdicts` of the judged runs in these folders of bronze; how many rows it has.
-    Table `ev` and the views of the invariants are made anew and dropped."""
+    """Write table `verdicts` of the judged runs in these folders of bronze; returns its number of
+    rows. Makes and drops table `ev` and the views of the invariants."""
     define_events(engine, folders, judged=True)
     views = dict(statements.views())
     found: dict[str, list[dict[str, Any]]] = {}
@@ -98,12 +99,12 @@ def _keep(rows: Sequence[dict[str, Any]], into: Path, engine: str) -> None:
 
 
 def judged() -> tuple[str, ...]:
-    """Ids of the invariants that runs are judged by; the others are figures."""
+    """Ids of the invariants that judge runs; the others are figures."""
     return tuple(each.id for each in INVARIANTS if each.judge is not None)
 
 
-# A run that came to no rest noticed sim-I31 by that, and nothing in its history shows it: judges
-# look at runs that did come to rest. Of those `lost` is known.
+# A run that did not settle noticed sim-I31 by that, and its history does not show it: checkers look
+# at runs that settled. `lost` is known only for those.
 DIFFERENCES = f"""\
 SELECT d.run_id, r.seed, r.variant, d.invariant, d.finder
 FROM (
@@ -135,13 +136,12 @@ ORDER BY d.run_id, d.invariant"""
 
 
 def differences(engine: Engine, limit: int = 20) -> list[Difference]:
-    """Where tables `verdicts`, `python_verdicts` and `runs` differ, the first so many."""
+    """Where tables `verdicts`, `python_verdicts` and `runs` differ, the first `limit`."""
     return [Difference(**row) for row in engine.rows(f"{DIFFERENCES}\nLIMIT {limit}")]
 
 
 def differences_told(engine: Engine, study: Study, most: int = 3) -> str:
-    """Where they differ, the first so many in full and how many more there are; empty where they do
-    not. The first is enough to begin with."""
+    """The first differences in full and how many more there are; empty: none."""
     found = differences(engine, most)
     told = "; ".join(each.told(study) for each in found)
     if len(found) < most:

@@ -1,4 +1,4 @@
-"""What a JVM is started with, where Spark is started from here."""
+"""Options of the JVM, if Spark is started from here."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from importlib.util import find_spec
 from pathlib import Path
 
 COLLECTOR = "-XX:+UseParallelGC"
-"""Java's own choice works beside the tasks for the sake of short pauses, which nobody here needs:
-judging takes it a quarter more time."""
+"""Java's default collector works beside the tasks to keep pauses short, which does not matter here:
+judging takes a quarter longer with it."""
 _NAMED = re.compile(r"-XX:\+Use\w+GC\b")
 _FILES = ("spark-defaults.conf", "spark-env.sh")
 VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS")
-"""What a JVM, or who starts it, takes options from; any of them may name a collector."""
+"""Variables with options for a JVM, or for what starts it; each may name a collector."""
 
 
 def options(logging: Path, settings: Mapping[str, str]) -> str:
-    """For SPARK_SUBMIT_OPTS: how to log, and which collector, unless one is named elsewhere: with
-    two of them no JVM starts."""
-    # As a URI it has no space, at which Spark would part it.
+    """For SPARK_SUBMIT_OPTS: how to log, and which collector, unless one is named elsewhere,
+    because no JVM starts with two of them."""
+    # As a URI it has no space, at which Spark would split it.
     said = f"-Dlog4j2.configurationFile={logging.absolute().as_uri()}"
     named = any(_NAMED.search(each) for each in (*settings.values(), *_told()))
     return said if named else f"{said} {COLLECTOR}"
 
 
 def _told() -> Iterator[str]:
-    """Wherever else options of a JVM may stand."""
+    """Options of a JVM from all other places."""
     for name in VARIABLES:
         yield os.environ.get(name, "")
     for folder in _folders():
@@ -38,7 +38,7 @@ def _told() -> Iterator[str]:
 
 
 def _folders() -> Iterable[Path]:
-    """Where Spark looks for its defaults."""
+    """The folders in which Spark looks for its defaults."""
     if told := os.environ.get("SPARK_CONF_DIR"):
         return [Path(told)]
     if home := os.environ.get("SPARK_HOME"):

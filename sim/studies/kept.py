@@ -1,9 +1,9 @@
-"""The plan that a study's folder was begun with, and what may have become another since.
+"""The plan with which a study's folder was begun, and what of it may have changed since.
 
-A study is gone on with if it is the same in all that runs and tables depend on. What only the
-report depends on (title, question, answer, tables, charts, worst) may be another. There may also be
-more seeds: runs are numbered seed by seed, so those of the seeds that are new come behind all
-others, and only the last wave, where it was not full, is made again.
+A study can be continued if all is the same that runs and tables depend on. What only the report
+depends on (title, question, answer, tables, charts, worst) may change. There may also be more
+seeds: runs are numbered seed by seed, so the runs of new seeds come after all others, and only the
+last wave is made again if it was not full.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ SEEDS = "seeds"
 TEXT = "study"
 FOR_PEOPLE = "commit"
 _CALLED = {"versions": "the code of Ottla"}
-"""Parts of a plan by the words of people."""
+"""The names of parts of a plan in messages."""
 
 
 class Kept(NamedTuple):
-    """What the study that lies in a folder was asked for, if the command does not say."""
+    """The options of the study in a folder, for those that the command does not give."""
 
     seeds: int
     share: float
@@ -32,8 +32,8 @@ class Kept(NamedTuple):
 
 
 def kept(root: Path) -> Kept | None:
-    """What the plan in that folder says; None where there is none, or none that can be read: what
-    is wrong with it is said when the study is begun."""
+    """The plan in that folder; None: there is none, or it cannot be read. What is wrong with it is
+    reported when the study begins."""
     try:
         told = json.loads((root / PLAN).read_text(encoding="utf-8"))
         found = Kept(int(told[SEEDS]), float(told["share"]), int(told["wave"]))
@@ -43,7 +43,8 @@ def kept(root: Path) -> Kept | None:
 
 
 def read_object(path: Path, wrong: str) -> dict[str, Any]:
-    """What a file of ours holds. Raises `StudyError`, which says what is `wrong` if it does not."""
+    """The content of one of Ottla's files. Raises `StudyError`, which says what is `wrong` if it is
+    invalid."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
@@ -54,8 +55,8 @@ def read_object(path: Path, wrong: str) -> dict[str, Any]:
 
 
 def check_same(root: Path, found: Mapping[str, Any], told: Mapping[str, Any], study: Study) -> None:
-    """Raises `StudyError` where the plan that was `found` is not that of this study, or has more
-    seeds than it is `told` to have."""
+    """Raises `StudyError` if the plan that was `found` is not that of this study, or has more seeds
+    than `told`."""
     other = [
         _CALLED.get(key, key)
         for key in told
@@ -80,7 +81,7 @@ def check_same(root: Path, found: Mapping[str, Any], told: Mapping[str, Any], st
 
 
 def _other_runs(found: object, study: Study) -> list[str]:
-    """In what the study that was found, by its text, runs something else than this one."""
+    """What the found study, given by its text, runs differently from this one."""
     try:
         before = parse(found) if isinstance(found, str) else None
     except StudyError:

@@ -9,23 +9,23 @@
     OUT/gold/TABLE/                      over everything
     OUT/report.html
 
-**How a kill costs nothing.** A folder is made under another name beside its own (`_making-...`, in
-which nobody looks for data), gets its `_SUCCESS` there and is renamed: so it is there whole, or not
-at all. Whoever made it and was killed left only the other name, which is removed. A process that
-outlives its parent writes into a folder that is gone, and not into the one made anew.
+**How a kill costs nothing.** A folder is made under another name beside its own (`_making-...`,
+which is never read), gets its `_SUCCESS` there and is renamed. So it is there whole, or not at all.
+A process that was killed left only the other name, which is removed. A process that outlives its
+parent writes into a removed folder, not into the new one.
 
 `_SUCCESS` holds a JSON object: what the folder is called, rows, bytes, its files by name with the
 bytes of each, a digest of what is in them, the engine that made it and the commit of the code. A
-folder whose name or files are others is not whole: one that was lost would be runs that nobody
-misses, one that is there twice would be counted twice. To look costs a name and a size per file.
+folder with another name or other files is not whole: a lost file would be lost runs that nobody
+misses, and a copied folder would be counted twice. The check reads only a name and a size per file.
 
-Silver, verdicts and gold say there, too, which waves they were made `of`, as a digest of theirs. A
-wave that is made again may have other rows: a run that its process died of for want of memory lives
-the second time. What was made of the rows before would tell of that run as it was; and as batches
-are told by rows, of some waves twice, of others never.
+For silver, verdicts and gold `_SUCCESS` also has a digest of the waves that they were made `of`. A
+wave that is made again may have other rows: a run that killed its process because memory was short
+may succeed the second time. Tables made of the old rows would show that run as it was. And because
+batches are formed by numbers of rows, they would contain some waves twice, others never.
 
-**What a plan is compared by** is said in `kept.py`. What may be another is drawn, or run, as it is
-asked for now, and `study.json` has it then.
+`kept.py` says **what of a plan is compared**. What may change is taken from the present command,
+and written to `study.json`.
 
 Runs are numbered: r = place of the seed * variants + variant. A wave is a range of them.
 """
@@ -53,12 +53,12 @@ from ottla.sim.studies.study import Study, StudyError, parse
 from ottla.sim.sweeps.canary import Canary
 
 WAVE, SMALL_WAVE = 1_000, 250
-"""Runs of a wave, at most and at least, unless somebody says how many. A kill costs one wave; each
-has its share of files and queries to plan."""
+"""Most and fewest runs of a wave, unless the command says how many. A kill costs one wave; each
+wave costs some files and plans of queries."""
 BATCH_ROWS = 3_000_000
-"""Of a batch: fewer cost Spark its plans again and again, more do not fit into a small heap."""
+"""Rows of a batch: with fewer Spark plans too often, more do not fit into a small heap."""
 _WAVES = 4
-"""What is neither large nor small has about so many."""
+"""A study of medium size has about so many waves."""
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
@@ -67,31 +67,32 @@ _LOCK, _BILL = "study.lock", "study.bill.json"
 _CANARY = "study.canary.json"
 _MAKING = "_making-"
 _attempts = count()
-"""A task of an attempt that failed may write a while longer, and not where the next one does."""
+"""Numbers attempts: a task of a failed attempt may go on writing for a while, but not where the
+next one does."""
 _PATTERN = frozenset("*?[]{}\\")
 SCRATCH = "_scratch-"
-"""What folders begin with that last no longer than an engine."""
+"""Prefix of folders that last only as long as an engine."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run, and what is asked of it: see the module's docstring for what of it may
-    change."""
+    """What is run, and what is asked: the module's docstring says what of it may change."""
 
     study: str
     """The text of its file."""
     seeds: int
     first: int
     share: float
-    """Of runs that are judged in SQL though nothing is wrong with them."""
+    """The share of runs that are judged in SQL although nothing is wrong with them."""
     wave: int
     """Runs of a wave."""
     batch_rows: int
-    """Rows of history that are made into silver, or judged, at once; one wave may have more."""
+    """Rows of history that are made into silver, or judged, at once; a single wave may have
+    more."""
     schema: int
     versions: dict[str, str]
     commit: str | None
-    """For people: a commit of documentation is another, and its code the same."""
+    """For people: a commit that only changes documentation is another one with the same code."""
 
     @cached_property
     def parsed(self) -> Study:
@@ -104,7 +105,7 @@ class Plan:
         return self.seeds * len(self.parsed.variants)
 
     def waves(self) -> tuple[range, ...]:
-        """Numbers of runs, wave by wave."""
+        """The numbers of runs, wave by wave."""
         return tuple(
             range(start, min(start + self.wave, self.runs))
             for start in range(0, self.runs, self.wave)
@@ -112,29 +113,29 @@ class Plan:
 
 
 def wave_of(runs: int) -> int:
-    """How many runs a wave has in a study of so many."""
+    """How many runs a wave has in a study of `runs` runs."""
     return max(SMALL_WAVE, min(WAVE, -(-runs // _WAVES)))
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What it took to make a folder."""
+    """The cost of a folder."""
 
     rows: int
     bytes: int
     engine: str = ""
-    """Which made it, as it describes itself; empty where that is not kept."""
+    """The engine that made it, as it describes itself; empty: not known."""
     commit: str | None = None
-    """Of the code that made it, where that is known."""
+    """The commit of the code that made it; None: not known."""
     digest: str = ""
-    """Of what is in its files, whatever they are called."""
+    """Digest of the content of its files, whatever their names are."""
     of: str = ""
-    """Of the waves that it was made of (`made_of`); empty where nobody has said so."""
+    """Digest of the waves that it was made of (`made_of`); empty: not known."""
 
 
 class Lake:
-    """The folder of one study, for one process at a time. Raises `StudyError` when it holds another
-    study, when it cannot hold one, or when somebody is at it."""
+    """The folder of one study, for one process at a time. Raises `StudyError` if it holds another
+    study, if it cannot hold one, or if another process uses it."""
 
     def __init__(self, root: Path, plan: Plan):
         self.root = root
@@ -149,16 +150,16 @@ class Lake:
             self._lock = held
             try:
                 self._check()
-                for each in root.glob(f"{SCRATCH}*"):  # of who was killed
+                for each in root.glob(f"{SCRATCH}*"):  # left by a killed process
                     shutil.rmtree(each)
             except BaseException:
-                self._lock.close()  # or it is held for as long as anybody holds the error
+                self._lock.close()  # otherwise it is held as long as the error is referenced
                 raise
         except OSError as error:
             raise StudyError(f"--out {no_folder(root, error)}") from None
 
     def close(self) -> None:
-        """Let others at it."""
+        """Release the folder."""
         self._lock.close()
 
     def _check_empty(self) -> None:
@@ -180,27 +181,27 @@ class Lake:
             write_whole(path, json.dumps(fresh, indent=1).encode())
 
     def _end_before_new(self, runs: int) -> None:
-        """There were so many runs and are to be more: a wave that was the last and not full is made
-        again, as others have been before the first that is new."""
+        """There were `runs` runs and there will be more: if the last wave was not full, it is made
+        again, as it precedes the first new one."""
         wave, there = divmod(runs, self.plan.wave)
         if there:
             self.end_before(self.bronze(wave))
 
     def bronze(self, wave: int) -> Path:
-        """Where events of a wave lie."""
+        """The folder of the events of a wave."""
         return self.root / "bronze" / f"wave={wave:05d}"
 
     def silver(self, table: str, batch: int) -> Path:
-        """Where a silver table of a batch of waves lies."""
+        """The folder of a silver table of a batch of waves."""
         return self.root / "silver" / table / f"batch={batch:05d}"
 
     def verdicts(self, batch: int) -> Path:
-        """Where SQL verdicts of a batch of waves lie: batches of their own."""
+        """The folder of the SQL verdicts of a batch of waves; they have batches of their own."""
         return self.silver(names.VERDICTS, batch)
 
     def end_before(self, end: Path) -> None:
-        """Take away that batch or wave and those behind it: there were more batches before a wave
-        was made again. What is called otherwise is not the study's."""
+        """Remove that batch or wave and those after it, because there may have been more batches
+        before a wave was made again. Folders with other names are not the study's."""
         kind, _, number = end.name.partition("=")
         for folder in end.parent.glob(f"{kind}=*"):
             name = _NUMBERED.fullmatch(folder.name)
@@ -208,12 +209,12 @@ class Lake:
                 shutil.rmtree(folder)
 
     def gold(self, table: str) -> Path:
-        """Where a gold table lies."""
+        """The folder of a gold table."""
         return self.root / "gold" / table
 
     def spend(self, stage: str, seconds: float, *, once: bool = False) -> None:
-        """Put it on the bill. `once`: only if nothing of this stage is on it. What is done anew
-        with each command would make the report another each time."""
+        """Add the time to the bill. `once`: only if it has nothing of this stage yet, for work that
+        every command repeats and that would change the report each time."""
         bill = self.spent()
         if once and stage in bill:
             return
@@ -221,7 +222,7 @@ class Lake:
         write_whole(self.root / _BILL, json.dumps(bill).encode())
 
     def spent(self) -> dict[str, float]:
-        """Seconds that each stage has taken, in all that was whole when a process ended."""
+        """Seconds that each stage has taken, as stored when a process ended."""
         path = self.root / _BILL
         if not path.exists():
             return {}
@@ -233,12 +234,12 @@ class Lake:
         return bill
 
     def keep_canary(self, found: Canary) -> None:
-        """Keep what became of the canary, in place of what became of it before."""
+        """Store the canary's result in place of the previous one."""
         write_whole(self.root / _CANARY, json.dumps(found._asdict()).encode())
 
     def canary(self) -> Canary | None:
-        """What became of it; None where that is not kept, or what is kept cannot be read: it is
-        soon run again."""
+        """The canary's result; None: it is not stored or cannot be read. Then it is simply run
+        again."""
         try:
             found = Canary(**json.loads((self.root / _CANARY).read_text(encoding="utf-8")))
         except (FileNotFoundError, ValueError, TypeError, RecursionError):
@@ -247,28 +248,28 @@ class Lake:
 
     @property
     def report(self) -> Path:
-        """Where the page lies."""
+        """The path of the page."""
         return self.root / REPORT
 
 
 def _check_name(root: Path) -> None:
-    """Raises `StudyError` where an engine would take a folder's name for a pattern of many."""
+    """Raises `StudyError` if an engine would take the folder's name for a pattern."""
     strange = sorted(_PATTERN.intersection("".join(root.absolute().parts[1:])))
     if strange:
         raise StudyError(f"{root}: engines read {' '.join(strange)} as a pattern; name another")
 
 
 def made(folder: Path) -> Made | None:
-    """What a folder cost; None when it is not there, or not whole."""
+    """The cost of a folder; None: it is missing, or not whole."""
     told = _told(folder)
     if told is None or told.get("files") != _files(folder):
         return None
-    # What does not say how it is called was made before it did.
+    # A folder that does not name itself was made by an older version.
     return _cost(told) if told.get("called") in {None, "/".join(folder.parts[-2:])} else None
 
 
 def cost(folder: Path) -> Made | None:
-    """As `made`, of a folder that has been looked at: its files are not."""
+    """As `made`, for a folder that was checked already: its files are not."""
     told = _told(folder)
     return None if told is None else _cost(told)
 
@@ -293,28 +294,27 @@ def _cost(told: dict[str, Any]) -> Made:
 
 
 def made_of(folders: Iterable[Path]) -> str:
-    """One digest for what is in these folders, in their order."""
+    """One digest for the content of these folders, in order."""
     costs = map(cost, folders)
     return _digest("" if each is None else each.digest for each in costs)
 
 
 def mark(folder: Path, of: str) -> None:
-    """Keep of a folder that is whole what it was made of. Whoever is killed before has it made
-    again."""
+    """Store in a whole folder what it was made of. After a kill before this it is made again."""
     told = {**(_told(folder) or {}), "of": of}
     write_whole(folder / SUCCESS, json.dumps(told).encode())
 
 
 def _files(folder: Path) -> dict[str, int]:
-    """Its Parquet files, as engines find them, and the bytes of each."""
+    """Its Parquet files, as engines find them, and the size of each in bytes."""
     return {part.name: part.stat().st_size for part in sorted(folder.glob("*.parquet"))}
 
 
 @contextmanager
 def making(folder: Path, engine: str = "") -> Iterator[Path]:
-    """A folder to be filled, which takes the place of `folder` once that has gone well. `engine`:
-    who fills it, as it describes itself. Raises `StudyError` where nobody has filled it: there is
-    a file even where there are no rows."""
+    """A folder to be filled, which replaces `folder` if that succeeds. `engine`: the engine that
+    fills it, as it describes itself. Raises `StudyError` if it is empty, because there is a file
+    even without rows."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
     making = folder.with_name(f"{_MAKING}{folder.name}-{os.getpid()}-{next(_attempts)}")
@@ -341,7 +341,7 @@ def making(folder: Path, engine: str = "") -> Iterator[Path]:
 
 
 def _sweep(folder: Path) -> None:
-    """Take away what an earlier attempt has left."""
+    """Remove what an earlier attempt has left."""
     for left in (folder, *folder.parent.glob(f"{_MAKING}{folder.name}-*")):
         if left.exists():
             shutil.rmtree(left)

@@ -1,11 +1,11 @@
-"""How many runs of a wave are over, and their rows, told by whoever runs them, wherever that is.
+"""How many runs of a wave are done, and their rows, reported by the processes that run them.
 
-Beside a wave lies a folder of marks while it is made. Whoever has some runs to do keeps a file in
-it, named by the first of them and the last, with a number for each that is over: its rows. Who does
-them again begins the file anew. The driver adds up what has grown, and can say which runs are under
-way: of each file the one behind those that are over. Nothing else connects it to those who run:
-not a process of a pool, not a task on an executor. They see one folder anyway, for results go
-there; one who does not says so before it has run anything.
+While a wave is made there is a folder of marks beside it. A process with some runs keeps a file in
+it, named by the first and the last of them, with a number for each run that is done: its rows. A
+process that repeats them begins the file anew. The driver adds up what has grown, and can say which
+runs are being run: in each file the one after those that are done. Nothing else connects the driver
+to these processes, neither to those of a pool nor to tasks on an executor. They share a folder
+anyway, for the results. A process that does not see it reports that before it runs anything.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ottla.sim.studies.bronze import Batch, Work, counted
 from ottla.sim.studies.study import StudyError
 
 Told: TypeAlias = Callable[[int, int], None]
-"""Hears how many more runs are over, and how many rows they have."""
+"""Called with how many more runs are done, and how many rows they have."""
 Said: TypeAlias = Callable[[str], None]
-"""Hears in one line why runs are done again."""
+"""Called with one line that says why runs are repeated."""
 _RUNNING = "_running-"
 _NAME = re.compile(r"\d+-\d+")
 _NUMBER = 8
@@ -36,9 +36,9 @@ _UNSEEN = re.compile(r"executors do not see .* as the driver does: .*")
 def marked(
     work: Work, runs: Sequence[int], marks: str, between: Callable[[], None] = lambda: None
 ) -> Iterator[Batch]:
-    """The events of these runs, each marked when it is over. `between` two runs this is called.
-    Raises `StudyError` where the folder of marks is not to be seen, and where its marks are not
-    kept any more (`Marks.abandon`)."""
+    """The events of these runs, each marked when it is done. `between` is called between two runs.
+    Raises `StudyError` if the folder of marks cannot be seen, or if its marks were removed
+    (`Marks.abandon`)."""
     with _begun(_mark(Path(marks), runs)) as mark:
         marked, before = 0, 0
         for batch, over, rows in counted(work, runs):
@@ -57,7 +57,7 @@ def _mark(folder: Path, runs: Sequence[int]) -> Path:
 
 
 def _begun(mark: Path) -> BinaryIO:
-    """Unbuffered: who looks sees every run."""
+    """Unbuffered, so that the driver sees every run."""
     try:
         return mark.open("wb", buffering=0)
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
@@ -67,13 +67,13 @@ def _begun(mark: Path) -> BinaryIO:
 
 
 def unseen(told: str) -> str | None:
-    """The line that says so, in what a driver is told of a task that has failed."""
+    """The line that says so, in the driver's text about a failed task."""
     found = _UNSEEN.search(told)
     return None if found is None else found[0]
 
 
 class Marks:
-    """What a driver sees of them, and `told` hears."""
+    """The driver's view of the marks, which it reports to `told`."""
 
     def __init__(self, folder: Path, told: Told):
         self.folder = folder
@@ -82,12 +82,12 @@ class Marks:
         self._runs = self._rows = 0
 
     def look(self) -> None:
-        """Tell what is new, be it nothing."""
+        """Report what is new, even if it is nothing."""
         for each in self._marks():
             runs = each.stat().st_size // _NUMBER
-            if self._files.get(each.name, (0, 0))[0] != runs:  # most are as they were
+            if self._files.get(each.name, (0, 0))[0] != runs:  # most have not changed
                 self._files[each.name] = _read(each)
-        # One who begins anew has fewer than before: what was told is not taken back.
+        # A file that was begun anew has fewer runs than before: what was reported stays.
         runs = max(0, sum(runs for runs, _ in self._files.values()) - self._runs)
         rows = max(0, sum(rows for _, rows in self._files.values()) - self._rows)
         self._runs += runs
@@ -95,30 +95,31 @@ class Marks:
         self._told(runs, rows)
 
     def begun(self, runs: Sequence[int]) -> bool:
-        """Whether anybody has begun with just these."""
+        """Whether a process has begun exactly these runs."""
         return _mark(self.folder, runs).exists()
 
     def anew(self, runs: Sequence[int]) -> None:
-        """Nobody has: they will be done again, and not all at once."""
+        """Forget these: they will be repeated, but not all at once."""
         mark = _mark(self.folder, runs)
         mark.unlink()
         self._files.pop(mark.name, None)
 
     def abandon(self) -> None:
-        """Whoever is at these runs yet is not waited for; he ends behind the one that he is at."""
+        """Processes that still run these are not waited for any more; they end after their present
+        run."""
         for each in self._marks():
             each.unlink()
 
     def _marks(self) -> Iterator[Path]:
-        """NFS keeps a file that is open under a name of its own when it is taken away."""
+        """If an open file is removed, NFS keeps it under a name of its own."""
         return (each for each in self.folder.iterdir() if _NAME.fullmatch(each.name))
 
     def died(self, run: int) -> None:
-        """A run is over because nobody outlives it: it has one row."""
+        """A run is done because it always kills its process: it has one row."""
         _mark(self.folder, [run]).write_bytes((1).to_bytes(_NUMBER, "big"))
 
     def under_way(self) -> list[int]:
-        """The runs that somebody is at, or was when his process ended."""
+        """The runs that a process runs, or ran when it ended."""
         found = []
         for each in self._marks():
             first, last = map(int, each.name.split("-"))
@@ -129,8 +130,8 @@ class Marks:
 
 
 def named(work: Work, runs: Sequence[int]) -> str:
-    """The first of these as people are told of them; empty if there is none, and for a study that
-    nobody can read, who has begun with none of its runs."""
+    """The first of these runs by their names in messages; empty: there is none, or the study cannot
+    be read, so that none of its runs has begun."""
     try:
         told = ", ".join(map(work.named, runs[:_NAMED]))
     except StudyError:
@@ -139,13 +140,13 @@ def named(work: Work, runs: Sequence[int]) -> str:
 
 
 def killing(work: Work, runs: Sequence[int]) -> str:
-    """What people are told of runs that take their process along, whoever else is there."""
+    """The message about runs that kill their process, whatever other runs it has."""
     one, several = "kills its process: a row of its own", "kill their processes: a row each"
     return f"{named(work, runs)} {one if len(runs) == 1 else several}"
 
 
 def _read(mark: Path) -> tuple[int, int]:
-    """How many runs a file tells of, and how many rows; what is half written comes later."""
+    """How many runs a file has, and how many rows; a half-written number comes later."""
     told = mark.read_bytes()
     runs = len(told) // _NUMBER
     places = range(0, runs * _NUMBER, _NUMBER)
@@ -154,7 +155,7 @@ def _read(mark: Path) -> tuple[int, int]:
 
 @contextmanager
 def marks_of(wave: Path, told: Told) -> Iterator[Marks]:
-    """The folder of marks for this wave; gone behind the block."""
+    """The folder of marks for this wave; removed after the block."""
     folder = wave.with_name(f"{_RUNNING}{wave.name}")
     folder.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder, ignore_errors=True)

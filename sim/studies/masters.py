@@ -1,7 +1,7 @@
-"""Whether Spark's master is one, and somebody is there, asked before Spark does.
+"""Whether Spark's master is valid and answers, checked before Spark tries it.
 
-Spark takes a minute to give up on a standalone cluster, many minutes on Spark Connect, and a name
-that is no master ends its JVM with a traceback on standard error, which no exception here stops.
+Spark takes a minute to give up on a standalone cluster, many minutes on Spark Connect. An invalid
+master ends its JVM with a traceback on standard error, which no exception here prevents.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from ottla.sim.studies.study import StudyError
 
 WITHIN_S = 5.0
-"""So long a host is waited for."""
+"""How many seconds a host is waited for."""
 _CONNECT_PORT = 15_002
 _LOCAL = re.compile(
     r"local(\[(\d+|\*)( *, *\d+)?\])?|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]|yarn|k8s://.+"
@@ -26,18 +26,18 @@ _CORES = re.compile(r"local(?:-cluster\[\s*(?P<workers>\d+)\s*,|\[)\s*(?P<cores>
 _ENVIRONMENT = ("MASTER", "SPARK_REMOTE")
 """Where PySpark looks for a master, and for a server."""
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
-"""With one of them gRPC goes ways that a socket does not."""
+"""With one of these gRPC uses other routes than a socket."""
 
 
 def is_named(master: str | None) -> bool:
-    """Whether somebody says where Spark is, here or in the environment."""
+    """Whether the command or the environment says where Spark is."""
     return master is not None or any(each in os.environ for each in _ENVIRONMENT)
 
 
 def check(master: str | None) -> None:
-    """Raises `StudyError` where Spark is named as a master and as a server of Spark Connect, by
-    `--master` or in the environment: PySpark goes neither way then. And where what is named is no
-    master, or nobody answers."""
+    """Raises `StudyError` in two cases: Spark is named both as a master and as a server of Spark
+    Connect, by `--master` or in the environment, which PySpark refuses; or what is named is no
+    valid master, or does not answer."""
     said = {each: f"{each}={os.environ[each]}" for each in _ENVIRONMENT if each in os.environ}
     if master is not None:
         kind = "SPARK_REMOTE" if master.startswith("sc://") else "MASTER"
@@ -57,7 +57,7 @@ def _check(master: str, said: str) -> None:
     if standalone is not None:
         places = [each.rpartition(":")[::2] for each in standalone[1].split(",")]
     elif connect is not None:
-        # What is missing to be a client is told first, by who imports it.
+        # What is missing for a client is reported first, by the code that imports it.
         if find_spec("grpc") is None or any(map(os.environ.get, _PROXIES)):
             return
         places = [(connect[1], connect[2] or str(_CONNECT_PORT))]
@@ -74,11 +74,11 @@ def _check(master: str, said: str) -> None:
 
 
 def _lacks(host: str, port: int) -> str | None:
-    """Why there is no connection; None where there is one."""
+    """Why there is no connection; None: there is one."""
     try:
         with socket.create_connection((host.strip("[]"), port), WITHIN_S):
             return None
-    except UnicodeError:  # no name of a host can have such a label
+    except UnicodeError:  # no host name can have such a label
         return f"{host} is no address"
     except OSError as error:
         return error.strerror or str(error)

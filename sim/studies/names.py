@@ -1,7 +1,7 @@
-"""What the tables of a study are called.
+"""The names of a study's tables.
 
-Silver tables go by their own name in SQL, gold tables by `gold_` and their name: both have a table
-of requests. What is in each is said where it is made, in `sql/`.
+In SQL silver tables have their own name, gold tables `gold_` and their name, because both have a
+table of requests. `sql/` says what is in each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SILVER = (
 )
 """Made wave by wave."""
 VERDICTS = "verdicts"
-"""What the SQL statements find; made batch by batch, of judged runs."""
+"""The results of the SQL statements; made batch by batch, of judged runs."""
 GOLD = (
     "verdicts",
     "losses",
@@ -34,7 +34,7 @@ VARIANTS = "variants"
 STUDENT_T = "student_t"
 """Quantiles, the same in every study."""
 KIND = "kind"
-"""The column by which tables that have it are sorted."""
+"""The column by which tables are sorted, if they have it."""
 EVENTS = "ev"
-"""Events of the runs under way, while silver tables and verdicts are made."""
+"""Events of the runs in work, while silver tables and verdicts are made."""
 GOLD_PREFIX = "gold_"

@@ -1,8 +1,8 @@
-"""Statements in the order in which they need each other, several at once where an engine can.
+"""Statements in the order in which they need each other, several at once if an engine can.
 
-Spark plans a query in one thread and carries it out in others: with one query at a time, cores are
-idle for as long as it plans, which with small tables is most of the time. DuckDB has all cores work
-on one query and is given one.
+Spark plans a query in one thread and executes it in others. With one query at a time, cores are
+idle while it plans, which for small tables is most of the time. DuckDB uses all cores for one
+query, so it gets one.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 
 
 class Worker(Protocol):
-    """What an engine is here: `ottla.sim.studies.engine.Engine`."""
+    """The part of an engine that is used here: `ottla.sim.studies.engine.Engine`."""
 
     at_once: int
 
     def interrupt(self) -> None:
-        """End what other threads have it do."""
+        """Interrupt what other threads run."""
 
 
 def needs(statements: Mapping[str, str]) -> dict[str, set[str]]:
-    """Which others of these statements, by name, each of them reads."""
+    """By name, which others of these statements each statement reads."""
     return {
         name: {each for each in _READ.findall(text) if each in statements and each != name}
         for name, text in statements.items()
@@ -38,8 +38,8 @@ def needs(statements: Mapping[str, str]) -> dict[str, set[str]]:
 def in_order(
     engine: Worker, statements: Mapping[str, str], do: Callable[[str], object]
 ) -> Iterator[str]:
-    """`do` each statement, by its name, once all that it reads is done; names as they are done. The
-    first error ends it: what the engine is at is interrupted, what was not begun never is."""
+    """`do` each statement, by name, once all that it reads is done; yields names as they are done.
+    The first error ends it: running statements are interrupted, and no other is begun."""
     order = TopologicalSorter(needs(statements))
     order.prepare()
     running: dict[Future[object], str] = {}
@@ -56,5 +56,5 @@ def in_order(
                     yield name
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
-            end(running, engine.interrupt)  # or the threads go on to the end of what they are at
+            end(running, engine.interrupt)  # otherwise the threads would finish their statements
             raise

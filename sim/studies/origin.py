@@ -1,6 +1,5 @@
-"""Who makes the folders of a study: kept with each of them, for a study may be gone on with on
-another engine, and at another commit of the same code.
-"""
+"""What made the folders of a study: kept with each folder, because a study may be continued on
+another engine, and at another commit of the same code."""
 
 from __future__ import annotations
 
@@ -15,17 +14,17 @@ UNKNOWN = "not known"
 
 @cache
 def commit_here() -> str | None:
-    """The commit that this process has begun with: it may be another one before it ends."""
+    """The commit with which this process began; the checkout may change before it ends."""
     return commit()
 
 
 def told_of(engine: str, at: str | None) -> str:
-    """Who it was, for people: `engine` as it describes itself, and the commit."""
+    """The maker of a folder, for people: `engine` as it describes itself, and the commit."""
     return f"{engine or UNKNOWN}, at commit {at or UNKNOWN}"
 
 
 def in_all(makers: Iterable[str]) -> str:
-    """Who has made several folders: of each how many, where there are several.
+    """The makers of several folders; with counts if they differ.
 
     >>> in_all(["spark", "spark"]), in_all(["duckdb", "spark", "spark"]), in_all([])
     ('spark', 'spark (2 of 3 folders); duckdb (1 of 3 folders)', '')

@@ -1,4 +1,4 @@
-"""Pairs of variants that can be compared answer by answer: they differ in their profile alone, also
+"""Pairs of variants that can be compared answer by answer: they differ only in their profile, also
 in what the swarm draws for them."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ PAIRS = "pairs"
 
 
 def pairs(variants: Sequence[Variant]) -> tuple[tuple[int, int], ...]:
-    """Numbers of the two, the lower one first."""
+    """The numbers of the two variants of each pair, the lower one first."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for each in variants:
         rest = [item for item in each.config.values().items() if item[0] != "profile"]

@@ -3,15 +3,16 @@
     sweep    the canary, then runs -> bronze, wave by wave
     silver   bronze -> silver, in batches of waves
     judge    bronze of judged runs -> SQL verdicts, in batches of waves
-    agree    do SQL, Python and the runs themselves say the same?
+    agree    do SQL, Python and the runs themselves agree?
     gold     silver of all batches -> gold
 
-What is there is not made again, so a study that is whole costs nothing to run again; unless a wave
-that it was made of has been made again since, and came out otherwise. Nothing is collected here but
-what gold and the report need: memory does not grow with the number of runs.
+Existing folders are not made again, so repeating a finished study costs nothing. The exception is a
+folder made of a wave that was made again since, with other rows. Only what gold and the report need
+is collected here: memory does not grow with the number of runs.
 
-The canary (`ottla.sim.sweeps.canary`) is run anew whenever there are runs to do: it stands for the
-code and the machine that do them. Is it not noticed, no run is done and no later stage begun.
+The canary (`ottla.sim.sweeps.canary`) is run again whenever there are runs to do, because it is
+about the code and the machine that run them. If it is not noticed, no run is done and no later
+stage begins.
 """
 
 from __future__ import annotations
@@ -40,25 +41,25 @@ STAGES = ("sweep", "silver", "judge", "agree", "gold")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a stage is."""
+    """The progress of a stage."""
 
     stage: str
     done: int
-    """Of what it does: runs of a sweep, the one check of agree, else folders."""
+    """How much is done: runs of a sweep, the one check of agree, otherwise folders."""
     of: int
     rows: int
-    """Of the runs, or the folders, that are done; the runs before a resume included."""
+    """Rows of the runs, or the folders, that are done, including those before a resume."""
     seconds: float
-    """Since this stage was begun or gone on with."""
+    """Seconds since this command began the stage or went on with it."""
     fresh: int
-    """Of `done`, what was not there before."""
+    """How much of `done` this command did."""
     variants: int
-    """Each seed is so many runs."""
+    """Runs per seed."""
 
 
 class Pipeline:
-    """A study under way. `told` hears of every step, `said` in one line of the canary, and of what
-    is not as it was left."""
+    """A study at work. `told` is called with every step; `said` with one line about the canary, and
+    about files that have changed."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Pipeline:
 
     def run(self) -> None:
         """Do what is left to do. Raises `StudyError`."""
-        self.lake.spent()  # a bill that nobody can add to is refused before anything is done
+        self.lake.spent()  # an unreadable bill is refused before anything is done
         self._sweep()
         self._silver()
         self._judge()
@@ -85,7 +86,7 @@ class Pipeline:
         self._gold()
 
     def _whole(self, folder: Path) -> bool:
-        """Is it there, with the files that it was left with?"""
+        """Whether it is there, with unchanged files."""
         whole = made(folder) is not None
         if not whole and (folder / SUCCESS).exists():
             name = folder.relative_to(self.lake.root)
@@ -113,8 +114,8 @@ class Pipeline:
                 stage.found(folder, len(runs))
 
     def _see_the_canary(self, *, anew: bool) -> None:
-        """Raises `VoidStudyError` where it is not noticed. Not `anew`, it is run only where nothing
-        good is kept of it."""
+        """Raises `VoidStudyError` if it is not noticed. Not `anew`: it is run only if no good
+        result of it is stored."""
         found = self.lake.canary()
         if not anew and found is not None and found.noticed:
             self._say(f"{found}, as kept with the runs")
@@ -147,7 +148,8 @@ class Pipeline:
         return [self.lake.bronze(wave) for wave in waves]
 
     def _todo(self, stage: _Stage, folders: Mapping[str, Path], of: str) -> list[str]:
-        """Which of these tables are to be made of that; the stage hears of those that are there."""
+        """Which of these tables have to be made of the waves `of`; reports the others to the
+        stage."""
         whole = [each for each in folders if self._whole(folders[each])]
         there = [each for each in whole if _is_of(folders[each], of)]
         other = [folders[each] for each in whole if each not in there]
@@ -160,7 +162,7 @@ class Pipeline:
         return [each for each in folders if each not in there]
 
     def _silver_batches(self) -> list[list[int]]:
-        """Numbers of the waves that are made into silver at once."""
+        """Numbers of the waves that are made into silver together."""
         costs = [cost(self.lake.bronze(wave)) for wave, _ in self._waves]
         return in_batches(
             [0 if each is None else each.rows for each in costs], self.plan.batch_rows
@@ -180,7 +182,7 @@ class Pipeline:
         self.lake.end_before(self.lake.verdicts(len(batches)))
 
     def _judged_batches(self) -> list[list[int]]:
-        """Numbers of the waves that are judged at once."""
+        """Numbers of the waves that are judged together."""
         rows = [0] * len(self._waves)
         for number, _ in enumerate(self._silver_batches()):
             for run, events in _judged(self.lake.silver("runs", number)):
@@ -188,8 +190,7 @@ class Pipeline:
         return in_batches(rows, self.plan.batch_rows)
 
     def _agree(self) -> None:
-        """SQL, Python and the runs themselves have judged alike. Raises `DisagreementError` where
-        they have not."""
+        """Check that SQL, Python and the runs themselves agree. Raises `DisagreementError`."""
         begun, stage = monotonic(), self._stage("agree", 1)
         self._define_silver()
         if told := differences_told(self.engine, self.study):
@@ -224,7 +225,7 @@ class Pipeline:
         self.engine.define(names.VARIANTS, [self.lake.gold(names.VARIANTS)])
 
     def _keep(self, layer: str, folders: dict[str, Path], todo: Container[str]) -> Iterator[Path]:
-        """Make the tables of a layer that are wanted, and what they share."""
+        """Make the wanted tables of a layer, and the views that they share."""
         shared = {each.name: each.text for each in sheets(layer) if each.shared}
         wanted = {each.name: each.text for each in sheets(layer) if each.name in todo}
 
@@ -243,7 +244,7 @@ class Pipeline:
 
 
 class _Stage:
-    """Tells how far a stage is, and what time it took to where a folder is whole."""
+    """Reports the progress of a stage, and the time that it took each time a folder is whole."""
 
     def __init__(
         self, at: Progress, told: Callable[[Progress], None], spend: Callable[[float], None]
@@ -251,12 +252,12 @@ class _Stage:
         self._at = at
         self._tell = told
         self._spend = spend
-        self._whole = 0  # rows of folders that are whole: what comes on top is under way
+        self._whole = 0  # rows of whole folders; rows beyond these are still being made
         self._begun = self._paid = monotonic()
         self.step(0)
 
     def step(self, count: int, rows: int = 0) -> None:
-        """So much more is over, and it has so many rows in a folder that is not yet whole."""
+        """`count` more is done, with `rows` rows in a folder that is not whole yet."""
         at = self._at
         self._at = replace(
             at,
@@ -268,7 +269,7 @@ class _Stage:
         self._tell(self._at)
 
     def checked(self) -> None:
-        """Something is over that makes nothing: it is done with every command."""
+        """A check is done, which makes no folder: every command repeats it."""
         self._at = replace(self._at, done=self._at.done + 1)
         self.step(0)
 
@@ -279,7 +280,7 @@ class _Stage:
         self._is_there(folder)
 
     def found(self, folder: Path, count: int) -> None:
-        """A folder was there already, and what it stands for."""
+        """A folder was there already; it counts for `count`."""
         self._at = replace(self._at, done=self._at.done + count)
         self._paid = monotonic()
         self._is_there(folder)
@@ -297,8 +298,8 @@ def _is_of(folder: Path, of: str) -> bool:
 
 
 def in_batches(rows: Sequence[int], most: int) -> list[list[int]]:
-    """Numbers of waves that have so many rows, in batches of at most so many; a wave that has more
-    is a batch of its own. The same whenever it is asked, so that a study can be gone on with."""
+    """Waves with so many rows, by number, in batches of at most `most` rows; a larger wave is a
+    batch of its own. The result is always the same, so that a study can be continued."""
     batches: list[list[int]] = [[]]
     held = 0
     for wave, more in enumerate(rows):
@@ -311,7 +312,7 @@ def in_batches(rows: Sequence[int], most: int) -> list[list[int]]:
 
 
 def _judged(runs: Path) -> Iterator[tuple[int, int]]:
-    """The judged runs of a batch, by their silver table: number, and how many rows of history."""
+    """The judged runs of a batch, from their silver table: number, and rows of history."""
     from pyarrow import parquet
 
     judged = parquet.read_table(runs, columns=["run_id", "events"], filters=[("judged", "=", True)])
@@ -320,7 +321,7 @@ def _judged(runs: Path) -> Iterator[tuple[int, int]]:
 
 
 def keep_variants(lake: Lake, engine: str) -> None:
-    """Table `variants` (`ottla.sim.studies.variants`), kept for this engine."""
+    """Write table `variants` (`ottla.sim.studies.variants`) for this engine."""
     import pyarrow as pa
     from pyarrow import parquet
 

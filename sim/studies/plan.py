@@ -1,7 +1,7 @@
-"""The plan of a study: what it takes to have the same runs again.
+"""The plan of a study: what is needed to have the same runs again.
 
-A study is gone on with under the same plan only. So the plan knows the code, not merely its
-version: a hash over every module that has a part in a run.
+A study is continued only under the same plan. So the plan contains the code, not just its version:
+a hash over every module that has a part in a run.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ottla.sim.studies.study import Study, StudyError
 from ottla.sim.studies.versions import VERSION
 
 JUDGED_WHOLLY = 2_000
-"""Up to so many runs SQL judges every one of them."""
+"""Up to so many runs, SQL judges every one."""
 SHARE = 0.05
 MOST_RUNS = 1_000_000_000
-"""Of a study: years of work, and a million waves."""
+"""Most runs of a study: years of work, and a million waves."""
 
 
 def plan_of(
@@ -31,7 +31,7 @@ def plan_of(
     wave: int | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Plan:
-    """The plan of a study by the code that is here. Raises `StudyError`."""
+    """The plan of a study with the present code. Raises `StudyError`."""
     check_seeds(study, seeds)
     runs = seeds * len(study.variants)
     if share is None:

@@ -1,13 +1,13 @@
 """The runs of a wave in several processes of this machine, each writing its own Parquet files.
 
-Runs are dealt out in chunks; a chunk is one file, written batch by batch as it is simulated, so
-memory does not grow with the number of runs. Processes end with who started them, however that ends
+Runs are distributed in chunks. A chunk is one file, written batch by batch while it is simulated,
+so memory does not grow with the number of runs. Processes end with their parent, however that ends
 (`ottla.sim.machine.processes`).
 
-When one of them dies all of a pool do. Chunks that somebody had begun are then done again run by
-run, in a process that has no other one beside it. A run that this one dies of too has taken two
-along: it is a row of kind *breakdown*, and the wave goes on. One that was killed by chance, or for
-want of memory among many, lives the second time.
+If one process of a pool dies, all do. Chunks that had begun are then repeated run by run, in a
+single process. If a run kills this process, too, it has killed two: it becomes a row of kind
+*breakdown*, and the wave goes on. A run that was killed by chance, or because memory was short
+among many, succeeds the second time.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from ottla.sim.studies.study import StudyError
 from ottla.sim.sweeps.canary import Canary, canary
 
 CHUNK = 25
-"""Runs in a file, at most."""
+"""Most runs in a file."""
 _CHUNKS = 4
-"""A process has at least so many in a wave, or the last ones would be waited for by the others."""
+"""The fewest chunks of a process in a wave; with fewer, processes would wait for the last
+chunks."""
 COMPRESSION = "zstd"
 _AHEAD = 2
 _LOOK_S = 0.2
@@ -44,8 +45,8 @@ _Task: TypeAlias = Callable[[range], None]
 
 
 class Pool:
-    """Processes that simulate; they start with the first that is asked of them and stay. `said`
-    hears why runs are done again."""
+    """Processes that simulate; they start with the first request and stay. `said` is called with
+    why runs are repeated."""
 
     def __init__(self, jobs: int, said: Said = lambda _: None):
         self._jobs = jobs
@@ -54,15 +55,15 @@ class Pool:
         self._pool: ProcessPoolExecutor | None = None
 
     def canary(self) -> Canary:
-        """What becomes of the canary in one of them. Raises `StudyError` where it dies of it."""
+        """The canary's result in one of them. Raises `StudyError` if the process dies."""
         try:
             return self._started().submit(canary).result()
         except BrokenProcessPool:
             raise StudyError(_KILLED) from None
 
     def simulate(self, work: Work, runs: range, folder: Path, marks: Marks) -> None:
-        """Write the events of these runs into a folder. Raises `StudyError` where a process dies
-        before it has begun with any."""
+        """Write the events of these runs into a folder. Raises `StudyError` if a process dies
+        before it has begun any."""
         size = max(1, min(CHUNK, -(-len(runs) // (_CHUNKS * self._jobs))))
         todo = deque(runs[start : start + size] for start in range(0, len(runs), size))
         task = partial(_write, work, folder, str(marks.folder))
@@ -80,10 +81,10 @@ class Pool:
                 self._say(killing(work, killers))
 
     def do(self, task: _Task, todo: deque[range], marks: Marks) -> list[range]:
-        """Do what is to be done, until that is all or a process dies: what had been given to
-        processes then and is not done. There are fresh ones for what is asked next."""
+        """Do what is in `todo` until all is done or a process dies. Returns what the processes had
+        been given and had not done. The next call uses fresh processes."""
         lost: list[range] = []
-        while todo and not lost:  # who dies with nothing to do costs nothing
+        while todo and not lost:  # a process that dies while idle costs nothing
             lost = self._until_one_dies(task, todo, marks)
         return lost
 
@@ -111,14 +112,14 @@ class Pool:
         return self._pool
 
     def close(self) -> None:
-        """End the processes; who asks for something then gets fresh ones."""
+        """End the processes; the next request starts fresh ones."""
         self._pool = None
         self._stack.close()
 
 
 def _deadly_runs(task: _Task, runs: range, marks: Marks) -> Iterator[int]:
-    """Do these runs one by one; the numbers of those that their process dies of. Raises
-    `StudyError` where it dies before it has begun."""
+    """Do these runs one by one; yields the numbers of those that kill their process. Raises
+    `StudyError` if it dies before it has begun."""
     marks.anew(runs)
     with closing(Pool(1)) as alone:
         for run in runs:
@@ -135,7 +136,7 @@ def _write(work: Work, folder: Path, marks: str, runs: range) -> None:
 
 
 def _write_part(folder: Path, first: int, batches: Iterable[Batch]) -> None:
-    """One file, named by the first of its runs."""
+    """Write one file, named by the first of its runs."""
     from pyarrow import parquet
 
     path = folder / f"part-{first:010d}.parquet"

@@ -1,9 +1,9 @@
-"""From the tables of a study to its findings: the answer, what the report shows, the bill.
+"""From the tables of a study to its findings: the answer, the content of the report, the bill.
 
-Everything is asked of the engine, which knows the silver and gold tables by name. Rows and bytes of
-the bill are the sums of what the folders say, so they are the same after a kill and a resume. Its
-seconds are those of all that was whole when a process ended; stages that make no folder, agree and
-report, are on it once, as they were done first.
+All of it comes from queries on the engine, which knows the silver and gold tables by name. Rows and
+bytes of the bill are sums over the folders, so they are the same after a kill and a resume. Its
+seconds are those that were stored when a process ended. Stages without a folder, agree and report,
+count once, when they were first done.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COUNTED = """
 SELECT COUNT(*) AS runs, SUM(CASE WHEN judged THEN 1 ELSE 0 END) AS judged, SUM(broke) AS broke
 FROM runs"""
 BREAKDOWNS = 10
-"""That are named, of however many."""
+"""How many of them are named."""
 _BROKE = f"""
 SELECT seed, variant, reason
 FROM runs
@@ -53,8 +53,8 @@ ORDER BY runs_in_which_it_is_broken DESC, p.invariant"""
 
 
 def findings_of(lake: Lake, engine: Engine, command: str) -> Findings:
-    """What a study that is whole has found. Raises `StudyError` when its own SQL or its texts do
-    not fit each other."""
+    """The findings of a finished study. Raises `StudyError` if its own SQL and texts do not fit
+    each other."""
     begun = monotonic()
     plan, study = lake.plan, lake.plan.parsed
     counted = engine.rows(_COUNTED)[0]
@@ -84,7 +84,7 @@ def findings_of(lake: Lake, engine: Engine, command: str) -> Findings:
 
 
 def _all_stages(lake: Lake, begun: float) -> tuple[Stage, ...]:
-    """What each stage took, now that the report has been asked for what it tells."""
+    """The cost of each stage, after the queries of the report."""
     lake.spend("report", monotonic() - begun, once=True)
     return stages(lake)
 
@@ -117,7 +117,7 @@ def _chart(asked: ChartAsked, engine: Engine) -> Chart:
 
 
 def _asked(engine: Engine, sql: str, where: str) -> Rows:
-    """What a query of the file gives; an engine that cannot says why, and `where` says of what."""
+    """The result of a query of the file. Raises the engine's error, with `where` in front."""
     try:
         return engine.rows(sql)
     except StudyError as error:
@@ -125,7 +125,7 @@ def _asked(engine: Engine, sql: str, where: str) -> Rows:
 
 
 def stages(lake: Lake) -> tuple[Stage, ...]:
-    """What each stage took."""
+    """The cost of each stage."""
     root, spent = lake.root, lake.spent()
     judged = root / "silver" / names.VERDICTS
     silver = [each for each in (root / "silver").glob("*") if each != judged]
@@ -152,7 +152,7 @@ def _stage(name: str, seconds: float, folders: Iterable[Path]) -> Stage:
 
 
 def _canary(lake: Lake) -> str:
-    """What the report says of it: the same each time."""
+    """What the report says of the canary: the same each time."""
     found = lake.canary()
     if found is None:
         return "nothing is kept of it"
@@ -162,7 +162,7 @@ def _canary(lake: Lake) -> str:
 
 
 def _versions(plan: Plan, engine: Engine) -> tuple[tuple[str, str], ...]:
-    """Of what the figures depend on, and of what has drawn the report."""
+    """Versions of what the figures depend on, and of what made the report."""
     try:
         arrow = version("pyarrow")
     except PackageNotFoundError:

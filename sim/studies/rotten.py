@@ -1,7 +1,7 @@
-"""Which folder of a study holds a file that nobody can read, asked once an engine could not.
+"""Which folder of a study holds an unreadable file, checked after an engine has failed.
 
-`_SUCCESS` tells of sizes: a byte that has rotted is met by who reads it, and DuckDB names no file.
-So all files are read, by pyarrow, but only when something has failed already.
+`_SUCCESS` has only sizes, so a flipped bit shows only when the file is read, and DuckDB's error
+names no file. So all files are read, by pyarrow, but only after something has failed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ottla.sim.studies.study import StudyError, UntrustedError
 
 @contextmanager
 def report_corrupt_files(root: Path) -> Iterator[None]:
-    """Within, what could not be done for a file that cannot be read is a `StudyError` that names
-    its folder and says what helps."""
+    """If something fails inside because a file cannot be read, raises a `StudyError` that names its
+    folder and what helps."""
     from pyarrow import ArrowException
 
     try:
@@ -34,14 +34,15 @@ def report_corrupt_files(root: Path) -> Iterator[None]:
 
 
 def _may_be_rot(error: Exception) -> bool:
-    """Or something plainer: to read all files of a large study takes minutes."""
+    """Whether the error may come from such a file; not for obvious other causes, because reading
+    all files of a large study takes minutes."""
     if isinstance(error, StudyError):
         return "engine " in str(error)
-    return getattr(error, "errno", None) is None  # else a disk that is full, a folder that is gone
+    return getattr(error, "errno", None) is None  # otherwise a full disk, or a missing folder
 
 
 def _rotten(root: Path) -> Path | None:
-    """The first file of a whole folder that cannot be read."""
+    """The first unreadable file of a whole folder."""
     for layer in ("gold/*", "silver/*/batch=*", "bronze/wave=*"):
         for part in sorted(root.glob(f"{layer}/*.parquet")):
             if not part.parent.name.startswith("_") and not _readable(part):
@@ -50,13 +51,13 @@ def _rotten(root: Path) -> Path | None:
 
 
 def _readable(part: Path) -> bool:
-    """Piece by piece: a wave may be larger than memory."""
+    """Whether a file can be read, piece by piece, because a wave may be larger than memory."""
     from pyarrow import ArrowException, parquet
 
     try:
         with parquet.ParquetFile(part) as file:
             for batch in file.iter_batches():
                 batch.validate(full=True)
-    except (ArrowException, OSError, UnicodeDecodeError):  # the last for what is no text in UTF-8
+    except (ArrowException, OSError, UnicodeDecodeError):  # the last for text that is not UTF-8
         return False
     return True

@@ -1,8 +1,8 @@
-"""What may be interrupted: done by a thread, while the main one waits for it or for Ctrl-C.
+"""Runs work in a thread, while the main thread waits for it or for Ctrl-C.
 
-Ctrl-C comes to the main thread, wherever it is. One that is in the middle of a call to Spark's JVM
-has a connection that is out of step from then on: a study ended in five tracebacks. So no main
-thread is ever there.
+Ctrl-C interrupts the main thread wherever it is. If that is in the middle of a call to Spark's JVM,
+its connection is broken from then on: a study ended in five tracebacks. So the main thread never
+makes such calls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AGAIN_S = 0.5
 
 
 def run_interruptible(work: Callable[[], T], stop: Callable[[], object]) -> T:
-    """What `work` gives. When that is interrupted, it is ended by `stop`."""
+    """The result of `work`. An interruption ends it by `stop`."""
     if current_thread() is not main_thread():
         return work()
     with ThreadPoolExecutor(1) as thread:
@@ -31,8 +31,8 @@ def run_interruptible(work: Callable[[], T], stop: Callable[[], object]) -> T:
 
 
 def end(doing: Collection[Future[Any]], stop: Callable[[], object]) -> None:
-    """Call `stop` until all of these have ended: work may be between two steps, with nothing to
-    stop."""
+    """Call `stop` until all of these have ended, again and again, because work between two steps
+    has nothing to stop."""
     while not all(each.done() for each in doing):
         stop()
         wait(doing, _AGAIN_S)

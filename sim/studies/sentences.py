@@ -1,16 +1,15 @@
-"""Sentences of a report: a text of the study's, its {names} filled from a row of its SQL.
+"""Sentences of a report: a text of the study, its {names} filled from a row of its SQL.
 
-A name is one of the row's columns, and may have a format as Python's `str.format` knows it, such as
-{lost:,}, at most a hundred wide; a fraction without one is shown as in tables. NULL and what is no
-number is a dash, and percent have a space that does not break. Three formats are our
-own:
+A name is a column of the row, and may have a format of Python's `str.format`, such as {lost:,}, at
+most a hundred wide. A fraction without a format is shown as in tables. NULL and NaN are a dash, and
+a percentage has a no-break space. Three formats are Ottla's own:
 
 | format | what it makes of a column |
 |---|---|
-| `{n:seed|seeds}` | the first where n is 1 or true, else the second; {names} in them are filled |
-| `{us:duration}` | microseconds, told in hours, in minutes or in seconds |
-| `{n:bounded}` | how often at most, where none of n runs was hit (`ottla.sim.sweeps.bounds`) |
-| `{hits:bounded n}` | the same where so many of them were; *n* is the name of a column, too |
+| `{n:seed|seeds}` | the first if n is 1 or true, otherwise the second; {names} in them are filled |
+| `{us:duration}` | microseconds, written in hours, minutes or seconds |
+| `{n:bounded}` | how often at most, if none of n runs was hit (`ottla.sim.sweeps.bounds`) |
+| `{hits:bounded n}` | the same if so many of them were hit; *n* is the name of a column, too |
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ottla.sim.sweeps.bounds import bounded
 
 
 def answer(asked: Answer, rows: Rows) -> str:
-    """The sentence that a study's answer is. Raises `StudyError`."""
+    """The sentence of a study's answer. Raises `StudyError`."""
     if len(rows) != 1:
         raise StudyError(f"answer.sql: gives {len(rows)} rows; one is expected")
     return filled(asked.text, rows[0], "answer")
@@ -43,7 +42,7 @@ def filled(text: str, row: Mapping[str, Any], where: str) -> str:
         raise StudyError(f"{where}.text: no column {error}; there are {listed(row)}") from None
     except _FormatError as error:
         raise StudyError(f"{where}.text: {error}") from None
-    except (ValueError, TypeError, OverflowError):  # braces that do not close, and what is in them
+    except (ValueError, TypeError, OverflowError):  # unclosed braces, or a bad format in them
         raise StudyError(
             f"{where}.text: braces go around the name of a column, as in {{{next(iter(row))}}}; "
             "write {{ and }} for braces themselves"
@@ -51,18 +50,18 @@ def filled(text: str, row: Mapping[str, Any], where: str) -> str:
 
 
 class _FormatError(Exception):
-    """A value is not shown so; the text says what to write."""
+    """A value cannot be shown in this format; the text says what to write."""
 
 
 _WIDE = 100
-"""Letters and digits, at most, that a format asks for: a slip of a finger took all memory."""
+"""The largest width of a format: a typing error took all memory."""
 _NUMBERS = re.compile(r"\d+")
 _OR, _DURATION, _BOUNDED = "|", "duration", "bounded"
 _UNITS = ((3_600_000_000, "hours"), (60_000_000, "minutes"))
 
 
 def duration(us: float) -> str:
-    """A span of time as people say it.
+    """A span of time in hours, minutes or seconds.
 
     >>> duration(5_400_000_000), duration(90_000_000), duration(2_812_000)
     ('1.5 hours', '1.5 minutes', '2.8 seconds')
@@ -74,7 +73,7 @@ def duration(us: float) -> str:
 
 
 class _Told(Formatter):
-    """`str.format` as the rest of a report has it."""
+    """`str.format`, with numbers as in the rest of a report."""
 
     def __init__(self, row: Mapping[str, Any]):
         self._row = row
@@ -82,9 +81,9 @@ class _Told(Formatter):
     def get_field(
         self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Any, str]:
-        """A column and nothing of it: no attribute, no place in a list."""
+        """A column as a whole: no attribute or element of it."""
         del args
-        if field_name.isdecimal():  # which is what {} comes to
+        if field_name.isdecimal():  # {} has this name
             there = ", ".join(f"{{{each}}}" for each in kwargs)
             raise _FormatError(f"{{}} names no column; write {there}")
         return kwargs[field_name], field_name
@@ -113,7 +112,8 @@ class _Told(Formatter):
         return f"{told[:-1]}\u00a0%" if spec.endswith("%") else told
 
     def _bounded(self, value: int, of: str) -> str:
-        """Of so many, none of which was hit; or where a column is named, of as many as it says."""
+        """The bound for `value` runs without a hit; or, if `of` names a column, for `value` hits in
+        that many runs."""
         if not of:
             return bounded(value)
         total = self._row[of]

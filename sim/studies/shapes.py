@@ -1,5 +1,5 @@
-"""What a study's file may hold where; whatever is not so, in one line: the key, what stands there,
-and what to write."""
+"""What a study's file may contain where. Errors are one line: the key, its value, and what to
+write."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TOP: Mapping[str, type] = {
     "chart": list,
     "worst": dict,
 }
-"""Keys of the file, and of which type each is."""
+"""Keys of the file, and their types."""
 NEEDED = ("name", "title", "question", "seeds", "answer")
 _BLOCKS = ("variant", "table", "chart")
-"""Written once for each that there is."""
+"""Blocks that may be repeated."""
 _WANTED: Mapping[type, str] = {
     str: 'write a text, in "quotes"',
     int: "write a whole number",
@@ -38,7 +38,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 def wrong_top(told: Mapping[str, Any]) -> str | None:
-    """What is wrong with the keys of a file, in one line; None if nothing is."""
+    """What is wrong with the keys of a file, in one line; None: nothing."""
     for key, value in told.items():
         if key not in TOP:
             return f"study: no such key: {no_such(key, TOP)}"
@@ -57,7 +57,7 @@ def wrong_top(told: Mapping[str, Any]) -> str | None:
 def wrong_block(
     told: Any, where: str, needed: Sequence[str], more: Sequence[str] = ()
 ) -> str | None:
-    """What is wrong with a block of texts, in one line; None if nothing is."""
+    """What is wrong with a block of texts, in one line; None: nothing."""
     if not isinstance(told, dict):
         return f"{where} is {as_written(told)}; {_wanted(where)}, with {listed(needed)} below it"
     for key, value in told.items():
@@ -72,7 +72,7 @@ def wrong_block(
 
 
 def wrong_grid(key: str, values: Any) -> str | None:
-    """What is wrong with the values of one setting of the grid, in one line."""
+    """What is wrong with the values of one setting of the grid, in one line; None: nothing."""
     if not isinstance(values, list):
         return f"grid.{key} is {as_written(values)}; write a list, such as [{as_written(values)}]"
     if not values:

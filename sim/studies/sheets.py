@@ -1,9 +1,9 @@
-"""The SQL of a study: which statements make silver and gold tables, read from `sql/`.
+"""The SQL of a study: the statements that make silver and gold tables, read from `sql/`.
 
-Blocks are written as those of the invariants (`ottla.sim.invariants.statements`): a line
-`-- NAME: one row per what`, a line `-- COLUMN TYPE: meaning` for each column, the query, an empty
-line. `-- view NAME: what it is` is what later blocks of the file share. A block of comments alone
-is for people.
+Blocks have the format of those of the invariants (`ottla.sim.invariants.statements`): a line `--
+NAME: one row per what`, a line `-- COLUMN TYPE: meaning` for each column, the query, an empty line.
+`-- view NAME: what it is` begins a view that later blocks of the file share. A block of only
+comments is for people.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Column(NamedTuple):
 
     name: str
     type: str
-    """In SQL."""
+    """Its SQL type."""
     says: str
     """What it means, its unit, and when it is NULL."""
 
@@ -38,13 +38,13 @@ class Sheet(NamedTuple):
 
     name: str
     says: str
-    """What a row is."""
+    """What one row is about."""
     shared: bool
-    """Whether it is no table of its own, but what later ones need."""
+    """Whether it is a view for later statements, not a table."""
     columns: tuple[Column, ...]
-    """None of those that are shared."""
+    """Its columns; none for a view."""
     text: str
-    """The query, as it is written."""
+    """The text of the query."""
 
     @property
     def types(self) -> dict[str, str]:
@@ -54,8 +54,8 @@ class Sheet(NamedTuple):
 
 @cache
 def sheets(layer: str) -> tuple[Sheet, ...]:
-    """The statements of *silver*, *gold*, *judging* or *quantiles*, in the order in which they need
-    each other."""
+    """The statements of *silver*, *gold*, *judging* or *quantiles*, each after those that it
+    needs."""
     text = (files("ottla.sim.studies") / "sql" / f"{layer}.sql").read_text(encoding="utf-8")
     known = (
         Sheet(name, "", True, (), query)
@@ -66,7 +66,7 @@ def sheets(layer: str) -> tuple[Sheet, ...]:
 
 
 def sheet(layer: str, name: str) -> Sheet:
-    """One of them. Raises LookupError."""
+    """One statement. Raises LookupError."""
     for each in sheets(layer):
         if each.name == name:
             return each
@@ -89,7 +89,7 @@ def _sheets(text: str) -> Iterator[Sheet]:
 
 
 def _paragraphs(head: list[str]) -> list[str]:
-    """What the head says, a paragraph for its title and for each column."""
+    """The paragraphs of the head: the title, and one for each column."""
     found = [head[0]]
     for line in head[1:]:
         if _COLUMN.fullmatch(line) is None:

@@ -1,9 +1,9 @@
 """The package as one zip, for executors whose interpreter does not have it.
 
-PySpark puts `.zip` files on the path of its workers, wheels not. So what a task of a study imports
-is written into a zip once per session, by what a worker needs and nothing else: modules and the
-files beside them, read through `importlib.resources`, so that it also works from a wheel or from
-another zip. Paths and times in it are fixed: the same code gives the same bytes.
+PySpark puts `.zip` files on the path of its workers, but not wheels. So once per session all that a
+worker's task imports is written into a zip: modules and the files beside them, read through
+`importlib.resources`, so that it also works from a wheel or from another zip. Paths and times in it
+are fixed: the same code gives the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROOT = '"""Ottla, as it is shipped to executors."""\n'
 
 
 def packed(folder: Path) -> Path:
-    """The zip, written into this folder."""
+    """Write the zip into this folder."""
     path = folder / "ottla.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "ottla/__init__.py", _ROOT.encode())

@@ -1,17 +1,17 @@
-"""The engine for a cluster: Spark, by DataFrames and SQL alone, so that Spark Connect serves too.
+"""The engine for a cluster: Spark, only by DataFrames and SQL, so that Spark Connect works too.
 
 **Sweep.** `spark_sweep.py`.
 
-**Tables that are made** are Parquet files beside the results, not cached views: the plan of a view
-over a dozen other views is planned again with every query, and what is cached is gone with the
-executor that has it. They are bucketed by run, and nearly every join, window and aggregate of
-silver and of the invariants has the run among its keys: so most queries move no row between tasks.
-Rows of histories lie sorted by kind in them: a statement asks for a few kinds, and Parquet's index
-of pages has it read little else.
+**Tables that are made** are Parquet files beside the results, not cached views. The plan of a view
+over a dozen other views is made again for every query, and cached data is lost with its executor.
+The files are bucketed by run, and nearly every join, window and aggregate of silver and of the
+invariants has the run among its keys, so most queries move no row between tasks. Rows of histories
+are sorted by kind in them: a statement needs few kinds, and with Parquet's page index it reads
+little else.
 
-**What is set and what is not.** No master, unless one is asked for: `spark-submit --master` and
-SPARK_REMOTE stand. The interpreter of workers is this one, unless PYSPARK_PYTHON says otherwise.
-The package travels as a zip (`ship.py`).
+**Settings.** There is no master unless one is asked for: `spark-submit --master` and SPARK_REMOTE
+apply. Workers use this interpreter, unless PYSPARK_PYTHON says otherwise. The package is sent as a
+zip (`ship.py`).
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ _CANARY = {
 """Columns of the canary's one row."""
 _MOST_BUCKETS = 64
 _EVERYWHERE = {
-    # What is bucketed by run is in its place for a join on run and something else, too.
+    # Data bucketed by run needs no shuffle for a join on run and another key.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
-    # Variants are broadcast; what belongs to runs is in its place already.
+    # Variants are broadcast; data of runs needs no shuffle.
     "spark.sql.autoBroadcastJoinThreshold": "65536",
 }
 _LOCAL = {
-    # Plans made anew after every stage: more work than they save on tables of a few million rows.
+    # Plans made again after every stage: more work than they save on tables of a few million rows.
     "spark.sql.adaptive.enabled": "false",
 }
 _ANSI = "spark.sql.ansi.enabled"
@@ -74,22 +74,22 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    # A driver remembers the plans of a thousand queries; those of verdicts are 0.5 MB each.
+    # A driver keeps the plans of a thousand queries; those of verdicts are 0.5 MB each.
     "spark.sql.maxPlanStringLength": "10000",
     "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
-    # A hundred programs are kept by default, fewer than the stages of one batch: the next one would
-    # have all of them compiled again.
+    # By default a hundred compiled programs are kept, fewer than one batch has stages: the next
+    # batch would compile all of them again.
     "spark.sql.codegen.cache.maxEntries": "500",
 }
-"""What a JVM that is started here is started with."""
+"""Settings for a JVM that is started here."""
 WAREHOUSE = "spark.sql.warehouse.dir"
-"""A folder that Spark makes with its first table, and would make where it was started."""
+"""A folder that Spark makes with its first table; by default in the working folder."""
 
 
 def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
-    """A session where none is given by spark-submit or SPARK_REMOTE; or the one that is. Raises
+    """The session of spark-submit or SPARK_REMOTE, or a new one if there is none. Raises
     `StudyError`."""
     try:
         from pyspark.sql import SparkSession
@@ -97,19 +97,19 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
         raise StudyError("engine spark: PySpark is missing: pip install 'ottla[spark]'") from None
     check(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # A line of 7 kB of JSON for each query that is refused; what is wrong with it is raised anyway.
+    # It logs a line of 7 kB of JSON for each refused query, whose error is raised anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    # From 4.3 on PySpark says so of version 3 of pandas, which does nothing here but be there.
+    # From 4.3 on PySpark warns about version 3 of pandas, which is installed but not used here.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     with as_file(files("ottla.sim.studies") / "quiet.properties") as path:
-        # Have a JVM that is started from here say nothing but errors, unless somebody wants more.
+        # A JVM that is started here logs only errors, unless the user asks for more.
         os.environ.setdefault("SPARK_SUBMIT_OPTS", options(path, settings))
         try:
-            # Where the main thread opens it, PySpark takes Ctrl-C for itself.
+            # If the main thread opens it, PySpark handles Ctrl-C itself.
             return run_interruptible(
                 _builder(SparkSession, master, settings).getOrCreate, lambda: None
             )
-        except ImportError as error:  # PySpark has no part of Connect's client with it
+        except ImportError as error:  # PySpark lacks a part of Connect's client
             lacking = str(error).partition("\n")[0].rstrip(".")
             raise StudyError(f"engine spark: {lacking}: pip install 'pyspark[connect]'") from None
         except spark_errors() as error:
@@ -117,13 +117,13 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
 
 
 def _builder(sessions: Any, master: str | None, settings: Mapping[str, str]) -> Any:
-    """What is to be asked of PySpark."""
+    """The builder for PySpark's session."""
     builder = sessions.builder.appName("ottla study")
     remote = master is not None and master.startswith("sc://")
     if master is not None:
         builder = builder.remote(master) if remote else builder.master(master)
     if not remote and not _STARTED_BY_OTHERS.intersection(os.environ):
-        # What a JVM is started with is for who starts it.
+        # Settings of a JVM belong to whoever starts it.
         for name, value in settings.items():
             builder = builder.config(name, value)
     return builder
@@ -150,7 +150,7 @@ class Spark:
     """See `ottla.sim.studies.engine.Engine`. Raises `StudyError` without PySpark."""
 
     name = "spark"
-    at_once = 2  # one is planned while another works; four took a driver of 1 GB down
+    at_once = 2  # one is planned while another runs; four killed a driver of 1 GB
 
     def __init__(
         self,
@@ -160,51 +160,51 @@ class Spark:
     ):
         self._said = said
         self.session = session
-        """The Spark session: for what else is asked of it."""
+        """The Spark session, for other uses."""
         self.described = f"{self.name} {session.version}"
         self._made = TemporaryDirectory() if scratch is None else scratch
         self._tables: dict[str, str] = {}
         self._mine = f"ottla_{uuid4().hex}"
-        self._lenient = Lock()  # the setting is that of all threads
-        self._numbers = count()  # asked by several threads, as no generator may be
-        self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
+        self._lenient = Lock()  # the setting holds for all threads
+        self._numbers = count()  # safe for several threads, which a generator is not
+        self._shipped = TemporaryDirectory()  # executors fetch from it when they start
         self._prepare()
 
     @_interruptible
     def _prepare(self) -> None:
-        """Set what is to be set, and hand on the package."""
+        """Set the settings, and send the package."""
         session = self.session
         _set_unless_set(session, _EVERYWHERE)
         master = session.conf.get("spark.master", "")
         if master.startswith("local"):
-            # 200 partitions, the default, are 200 files a task where all is on one machine.
+            # The default of 200 partitions makes 200 files per task if all is on one machine.
             shuffled = {"spark.sql.shuffle.partitions": str(cores(master))}
             _set_unless_set(session, _LOCAL | shuffled)
         partitions = int(session.conf.get("spark.sql.shuffle.partitions"))
         self._buckets = min(partitions, _MOST_BUCKETS)
         before = sys.path.copy()
         session.addArtifacts(str(packed(Path(self._shipped.name))), pyfile=True)
-        # PySpark puts it on the driver's path too, before the package that is installed. Whatever
-        # process the driver's program spawned found only what executors need.
+        # PySpark also puts it on the driver's path, before the installed package. Then processes
+        # spawned by the driver's program would find only what executors need.
         sys.path[:] = [place for place in sys.path if place in before]
 
     @_interruptible
     def canary(self) -> Canary:
-        """What becomes of it in a task of its own."""
+        """The canary's result in a task of its own."""
         (row,) = self.session.range(0, 1, 1, 1).mapInArrow(_canary, ddl(_CANARY)).collect()
         return Canary(**row.asDict())
 
     @_interruptible
     def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
-        """Events of these runs as the folder `into`. Raises `StudyError` when executors do not see
-        it."""
+        """Write the events of these runs into the folder `into`. Raises `StudyError` if executors
+        do not see it."""
         Sweeper(self.session, self.described, self._said).simulate(work, runs, into, told)
 
     @_interruptible
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
     ) -> None:
-        """A view over Parquet folders."""
+        """Make a view over Parquet folders."""
         reader = self.session.read
         if columns is not None:
             reader = reader.schema(ddl(columns))
@@ -212,7 +212,7 @@ class Spark:
 
     @_interruptible
     def make(self, name: str, sql: str) -> None:
-        """A view over a table of its own, Parquet files in buckets."""
+        """Make a view over a table of its own, Parquet files in buckets."""
         self.drop([name])
         table = f"{self._mine}_{next(self._numbers)}"
         frame = self._asked(sql)
@@ -228,7 +228,7 @@ class Spark:
 
     @_interruptible
     def drop(self, names: Iterable[str]) -> None:
-        """Let tables and views go."""
+        """Drop tables and views."""
         for each in names:
             self.session.catalog.dropTempView(each)
             table = self._tables.pop(each, None)
@@ -238,7 +238,7 @@ class Spark:
 
     @_interruptible
     def keep(self, sql: str, into: Path) -> int:
-        """What a query gives, as the folder `into`; how many rows that is."""
+        """Write the result of a query into the folder `into`; returns the number of rows."""
         with making(into, self.described) as folder:
             write_parquet(self._asked(sql), folder)
         found = cost(into)
@@ -246,12 +246,12 @@ class Spark:
 
     @_interruptible
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """What a query gives, where that is little."""
+        """The result of a query, for small ones."""
         return self._dividing(lambda: [row.asDict() for row in self._asked(sql).collect()])
 
     @_interruptible
     def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
-        """Hand on what a query gives, row by row, until it is `enough`."""
+        """Pass on the rows of a query, one by one, until it is `enough`."""
 
         def hand_on() -> None:
             for row in self._asked(sql).toLocalIterator():
@@ -261,9 +261,9 @@ class Spark:
         self._dividing(hand_on)
 
     def _dividing(self, work: Callable[[], T]) -> T:
-        """What `work` gives, NULL for what is divided by zero, as DuckDB has it. Spark has no word
-        for that alone: with its setting other things pass silently that should not, such as a sum
-        that is too large. So it is done anew with the setting where it has failed for it."""
+        """The result of `work`, with NULL for a division by zero, as in DuckDB. Spark has no
+        setting for just that: its setting also hides other errors, such as the overflow of a sum.
+        So the work is repeated with the setting only if it has failed with that error."""
         try:
             return work()
         except spark_errors() as error:
@@ -278,18 +278,18 @@ class Spark:
                 self.session.conf.set(_ANSI, kept)
 
     def interrupt(self) -> None:
-        """End all queries that are under way."""
+        """Interrupt all running queries."""
         self.session.interruptAll()
 
     def close(self) -> None:
         """End the session."""
-        with suppress(*spark_errors()):  # its JVM may be gone, which is an error already
+        with suppress(*spark_errors()):  # its JVM may be gone already
             self.session.stop()
         self._shipped.cleanup()
         self._made.cleanup()
 
     def _asked(self, sql: str) -> Any:
-        """What a query gives, in the types that both engines agree on."""
+        """The result of a query, in the types that both engines share."""
         frame = self.session.sql(sql)
         return frame.selectExpr(
             *(f"CAST(`{name}` AS {_agreed(kind)}) AS `{name}`" for name, kind in frame.dtypes)
@@ -304,13 +304,13 @@ def _set_unless_set(session: Any, settings: Mapping[str, str]) -> None:
 
 
 def _agreed(kind: str) -> str:
-    if kind in {"tinyint", "smallint", "int", "void"}:  # void: nothing but NULL
+    if kind in {"tinyint", "smallint", "int", "void"}:  # void: only NULL
         return "bigint"
     return "double" if kind == "float" or kind.startswith("decimal") else kind
 
 
 def _canary(asked: Iterator[Batch]) -> Iterator[Batch]:
-    """One task: the canary, once for each row that it is asked for."""
+    """One task: runs the canary once for each row."""
     import pyarrow as pa
 
     for batch in asked:

@@ -1,4 +1,4 @@
-"""What Spark raises, and what of it is for people."""
+"""What Spark raises, and the part of it that is for people."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _CRASHED = re.compile(r"Python worker exited unexpectedly \(crashed\)")
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark and the way to its JVM raise."""
+    """The exceptions of Spark and of the connection to its JVM."""
     from pyspark.errors import PySparkException
 
     try:
         from py4j.protocol import Py4JError
-    except ImportError:  # a client of Spark Connect has none
+    except ImportError:  # a client of Spark Connect lacks it
         return (PySparkException, ConnectionError)
     return (PySparkException, Py4JError, ConnectionError)
 
 
 def in_one_line(error: Exception) -> str:
-    """What is wrong: of a stack trace what is on top, and what is at the bottom of it."""
+    """What is wrong: the first and the last line of a stack trace."""
     if isinstance(error, ConnectionError):
         return f"its JVM, or its server, is gone: {error}"
     lines = [each for each in str(error).splitlines() if each.strip()] or [type(error).__name__]
@@ -33,5 +33,5 @@ def in_one_line(error: Exception) -> str:
 
 
 def crashed(error: Exception) -> bool:
-    """Whether a worker's Python died, and with it the task that it was at."""
+    """Whether a worker's Python died, and its task with it."""
     return _CRASHED.search(str(error)) is not None

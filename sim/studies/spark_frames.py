@@ -1,4 +1,4 @@
-"""Folders and columns as Spark is told of them."""
+"""Folders and columns in the form that Spark needs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ _COMPRESSION = "zstd"
 
 
 def located(path: Path) -> str:
-    """A folder as Spark is told of it: without a scheme it would be one of `fs.defaultFS`. No URI,
-    whose %20 Hadoop takes for three letters."""
+    """A folder for Spark: without a scheme it would be on `fs.defaultFS`. Not a proper URI, because
+    Hadoop takes %20 for three characters."""
     return f"file://{path}"
 
 
 def ddl(columns: Mapping[str, str]) -> str:
-    """Columns with SQL types in Spark's words: its VARCHAR wants a length; a text without one is
-    its STRING."""
+    """Columns with SQL types in Spark's DDL: its VARCHAR needs a length; a text without one is its
+    STRING."""
     kinds = {"VARCHAR": "STRING"}
     return ", ".join(f"{name} {kinds.get(kind, kind)}" for name, kind in columns.items())
 
 
 def write_parquet(frame: Any, folder: Path) -> None:
-    """The rows of a DataFrame as files in a folder, which is there."""
+    """Write the rows of a DataFrame as files into an existing folder."""
     (
         frame.write.mode("append")
         .option("compression", _COMPRESSION)

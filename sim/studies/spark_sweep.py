@@ -1,14 +1,14 @@
 """A wave of runs on Spark: `spark.range` over run numbers, `mapInArrow`, Parquet.
 
-A task is 25 runs: small, so that an executor that dies costs little, and no wave waits long for its
-last one. Which task wrote what is settled by Spark's own commit of tasks, so one that ran twice
+A task has 25 runs: so few that an executor that dies costs little, and no wave waits long for its
+last task. Spark's own commit of tasks decides which task wrote what, so a task that ran twice
 counts once.
 
-A run that kills the Python it is run by fails its task, however often Spark tries that again, and
-with the task the wave. So when a worker has crashed, the runs that were under way are run once
-more, each as a job of its own; one whose worker crashes again has taken two along: in the wave that
-is written then it is a row of kind *breakdown*. One that was killed by chance, or for want of
-memory among many, lives the second time.
+A run that kills its Python worker fails its task, however often Spark repeats that, and so the
+wave. So if a worker has crashed, the runs that it may have been running are run once more, each as
+a job of its own. If a run's worker crashes again, it has killed two: in the repeated wave it is a
+row of kind *breakdown*. A run that was killed by chance, or because memory was short among many,
+succeeds the second time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TASK = 25
 """Runs of a task."""
 _LOOK_S = 0.5
 _SETTLE_S = 3.0
-"""For so long after a crash nobody runs a suspect: most runs take less."""
+"""How many seconds after a crash no suspect is run: most runs take less."""
 _OTHERWISE = (
     "the same command goes on; if one of them kills its process, --engine duckdb finds it out"
 )
@@ -42,8 +42,8 @@ _AGAIN = "; the wave is run again"
 
 
 class Sweeper:
-    """Simulates on a Spark session that `described` says more of; `said` hears why a wave is run
-    again."""
+    """Simulates on a Spark session, which `described` describes; `said` is called with why a wave
+    is repeated."""
 
     def __init__(self, session: Any, described: str, said: Said):
         self._session = session
@@ -51,8 +51,8 @@ class Sweeper:
         self._say = said
 
     def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
-        """Events of these runs as the folder `into`; `told` hears how many more are over, and their
-        rows. Raises `StudyError` when executors do not see it."""
+        """Write the events of these runs into the folder `into`; `told` is called with how many
+        more are done, and their rows. Raises `StudyError` if executors do not see the folder."""
         chance = True
         with marks_of(into, told) as marks, ThreadPoolExecutor(1) as thread:
             while True:
@@ -63,12 +63,12 @@ class Sweeper:
                 except spark_errors() as error:
                     if line := unseen(str(error)):
                         raise StudyError(line) from None
-                    suspects = marks.under_way()  # nobody knows them once marks are abandoned
+                    suspects = marks.under_way()  # unknown after the marks are abandoned
                     deadly = self._deadly(work, suspects, marks) if crashed(error) else []
                     if not deadly and not (chance and crashed(error)):
                         raise StudyError(_swept_until(named(work, suspects), error)) from None
                     self._say(f"{killing(work, deadly) if deadly else _BY_CHANCE}{_AGAIN}")
-                    chance = bool(deadly)  # by chance it was once, and not again and again
+                    chance = bool(deadly)  # a crash by chance is accepted once, not repeatedly
                     work = replace(work, deadly=(*work.deadly, *deadly))
                 else:
                     return
@@ -79,26 +79,26 @@ class Sweeper:
         write_parquet(asked.mapInArrow(simulated, _bronze()), folder)
 
     def _look(self, writing: Any, marks: Marks) -> None:
-        """Until it is written. Raises what that raises."""
+        """Wait until it is written. Raises what that raises."""
         try:
             while not writing.done():
                 wait([writing], _LOOK_S)
                 marks.look()
         except BaseException:
-            self._session.interruptAll()  # or the thread goes on to the end of the wave
+            self._session.interruptAll()  # otherwise the thread would finish the wave
             raise
         writing.result()
 
     def _deadly(self, work: Work, suspects: list[int], marks: Marks) -> list[int]:
-        """Those of the runs that were under way which kill a worker on their own, too."""
-        # Spark calls a failed wave over while workers are at its runs: they must not kill a suspect
-        # by what memory they have.
+        """Those of the suspect runs that also kill a worker when they run alone."""
+        # When Spark calls a wave failed, workers are still running it: their use of memory must not
+        # kill a suspect.
         marks.abandon()
         sleep(_SETTLE_S)
         return [each for each in suspects if self._is_deadly(work, each)]
 
     def _is_deadly(self, work: Work, run: int) -> bool:
-        """Whether a run on its own kills its worker, too."""
+        """Whether a run alone kills its worker, too."""
         alone = self._session.range(run, run + 1, 1, 1).mapInArrow(partial(_alone, work), _bronze())
         try:
             alone.write.format("noop").mode("overwrite").save()
@@ -110,7 +110,7 @@ class Sweeper:
 
 
 def _bronze() -> Any:
-    """The columns of bronze as Spark's type; the first one says the version (`versions.py`)."""
+    """The columns of bronze as Spark's type; the first one has the version (`versions.py`)."""
     from pyspark.sql.types import StructType
 
     columns = StructType.fromDDL(ddl(SCHEMA))
@@ -119,18 +119,18 @@ def _bronze() -> Any:
 
 
 def _swept_until(under_way: str, error: Exception) -> str:
-    """What ended a wave, and what was under way."""
+    """What ended a wave, and which runs were running."""
     told = f"engine spark: {in_one_line(error)}"
     return f"{told}; under way: {under_way}; {_OTHERWISE}" if under_way else told
 
 
 def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:
-    """One task: the events of the runs that it is asked for."""
+    """One task: the events of its runs."""
     for batch in asked:
         yield from marked(work, batch.column(0).to_pylist(), marks)
 
 
 def _alone(work: Work, asked: Iterator[Batch]) -> Iterator[Batch]:
-    """One task, which marks nothing."""
+    """One task without marks."""
     for batch in asked:
         yield from histories(work, batch.column(0).to_pylist())

@@ -1,8 +1,8 @@
 """A study as a person writes it: one TOML file, read into plain values.
 
-    name, title, question, seeds    what it is, and how many seeds unless more are asked for
+    name, title, question, seeds    what it is, and how many seeds by default
     swarm = true                    each run draws what the settings leave open
-    coverage = true                 what each run reached is kept
+    coverage = true                 what each run reached is stored
     [settings]                      settings of all runs (`sim/settings/settings.py`)
     [grid]                          a setting and its values; all combinations are run
     [[variant]]                     settings that go together, with a `label`; times the grid; one
@@ -14,8 +14,8 @@
                                     their columns fill
 
 Among settings `failure` names a plan of `sim/nemesis/failures.py`, or "none"; `load_ms` has to
-leave it the time to happen. Whatever is wrong with a file is said in one line that names the key,
-and what is wrong with its SQL by `binding.py`.
+leave it the time to happen. Errors of a file are one line that names the key; `binding.py` checks
+its SQL.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ NO_FAILURE = "none"
 Cell: TypeAlias = int | str | bool
 _FAILURE, _LABEL = "failure", "label"
 _NEMESIS = ("fault_every_ms", "faults")
-"""Settings of the nemesis, which has no part in a run without swarm."""
+"""Settings of the nemesis, which takes no part in a run without swarm."""
 _KINDS = ("lines", "bars")
 
 
 class StudyError(Exception):
-    """The study cannot be done as it was asked for; the text is one line that says why."""
+    """The study cannot be done as requested; the text is one line that says why."""
 
 
 class UntrustedError(StudyError):
@@ -61,7 +61,7 @@ class DisagreementError(UntrustedError):
 
 
 class VoidStudyError(UntrustedError):
-    """The canary was not noticed: the checkers see nothing."""
+    """The canary was not noticed: the checkers are blind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +71,22 @@ class Variant:
     number: int
     """From 0, in the order of the file."""
     cells: Mapping[str, Cell]
-    """What varies, and how it is here."""
+    """The settings that vary, with their values here."""
     config: RunConfig
     failure: str | None
-    """Name of the plan of what goes wrong."""
+    """Name of the plan of what goes wrong; None: nothing."""
     line: str
-    """The label of its line in the file."""
+    """The label of its line in the file; empty: none."""
     label: str
-    """What people call it: its line's label, and what of the grid it has."""
+    """Its name for people: its line's label, and its values of the grid."""
     held: frozenset[str] = frozenset()
-    """Settings that the swarm does not draw because they were said, be it the default: they are no
-    part of what makes a `RunConfig` equal, but of what is run. Empty without swarm."""
+    """Settings that the swarm does not draw because they were given, even with the default. They
+    are no part of a `RunConfig`'s equality, but they change what is run. Empty without swarm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One sentence: `text`, its {names} filled from the single row of `sql`. Of the worst runs: a
+    """One sentence: `text`, its {names} filled from the single row of `sql`. For the worst runs: a
     sentence for each of the first rows."""
 
     sql: str
@@ -129,13 +129,14 @@ class Study:
     tables: tuple[TableAsked, ...]
     charts: tuple[ChartAsked, ...]
     worst: Answer | None
-    """Which runs are worst; None: those that broke, failed, lost or stood still for longest."""
+    """Which runs are worst; None: those that broke, failed, lost records or stood still for
+    longest."""
     text: str
-    """The file, word for word: the plan keeps it, and workers read it."""
+    """The text of the file: the plan contains it, and workers read it."""
 
     @property
     def decides(self) -> Mapping[str, object]:
-        """What runs and tables depend on, by the words of people; the rest is for the report."""
+        """What runs and tables depend on, by names for people; the rest is only for the report."""
         return {
             "swarm": self.swarm,
             "coverage": self.coverage,
@@ -144,7 +145,7 @@ class Study:
 
 
 def catalogue() -> dict[str, str]:
-    """The studies that ship: the text of each, by name."""
+    """The texts of the studies that ship, by name."""
     folder = files("ottla.sim.studies") / "catalogue"
     found = folder.iterdir() if folder.is_dir() else iter(())
     texts = {each.name: each.read_text(encoding="utf-8") for each in found}
@@ -152,19 +153,19 @@ def catalogue() -> dict[str, str]:
 
 
 def read(path_or_name: str) -> Study:
-    """A study that ships, by its name, or any other by its path. Raises `StudyError`."""
+    """A study that ships, by name, or any other one by its path. Raises `StudyError`."""
     shipped = catalogue()
     if path_or_name in shipped:
         return parse(shipped[path_or_name])
     path = Path(path_or_name)
     try:
-        return parse(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
+        return parse(path.read_text(encoding="utf-8-sig"))  # some editors add a byte order mark
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise StudyError(
             f"study {called(path_or_name)}: line {line} is not UTF-8; save the file as UTF-8"
         ) from None
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: an impossible file name
         if path.suffix or path.exists() or len(path.parts) != 1:
             told = getattr(error, "strerror", None) or str(error)
             raise StudyError(f"study {called(path_or_name)}: {told}; name a TOML file") from None
@@ -179,7 +180,7 @@ def parse(text: str) -> Study:
     """A study from its text. Raises `StudyError`."""
     try:
         told = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also numbers of some thousand digits
+    except (ValueError, RecursionError) as error:  # also for numbers of thousands of digits
         raise StudyError(f"study: not TOML: {error}") from None
     _refuse(wrong_top(told))
     return Study(
@@ -221,7 +222,8 @@ def _variants(told: Mapping[str, Any]) -> Iterator[Variant]:
 
 
 def _require_distinct(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
-    """Those very ones, if each can be told from the others and does something else."""
+    """Returns them unchanged if their labels and their settings are all different. Raises
+    `StudyError`."""
     labels: set[str] = set()
     known: dict[tuple[object, ...], str] = {}
     for each in variants:
@@ -243,7 +245,7 @@ def _label(line: str, cells: Mapping[str, Cell]) -> str:
 
 
 def _default(name: str, settings: Mapping[str, Any]) -> Any:
-    """What a line that leaves a setting out has."""
+    """The value in a line that leaves a setting out."""
     if name in settings:
         return settings[name]
     return NO_FAILURE if name == _FAILURE else getattr(RunConfig(), name, "")
@@ -303,7 +305,7 @@ def _check_room(name: str | None, config: RunConfig) -> None:
 def _config(given: Mapping[str, Any], *, swarm: bool) -> RunConfig:
     try:
         config = from_toml("", given)
-        if not swarm:  # which fits what nobody told
+        if not swarm:  # the swarm makes unset settings fit
             config.check_elections()
             config.check_lag()
     except ConfigError as error:

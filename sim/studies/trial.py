@@ -1,8 +1,9 @@
-"""One run of a study, to its end, as a history and what came of it.
+"""One run of a study, to its end, as a history and its results.
 
-With swarm it is the run that a sweep makes of the seed. Without, it is a whole one: nothing is
-drawn, a plan says what goes wrong, and it goes on behind an anomaly, for what follows is counted.
-Either way what ends it early is a verdict: a bug of the broker, a cluster that comes to no rest.
+With swarm it is the run that a sweep makes of the seed. Without swarm it is a whole run: nothing is
+drawn, a plan says what goes wrong, and the run goes on after an anomaly, because what follows is
+counted. In both cases what ends it early is a verdict: a bug of the broker, or a cluster that does
+not settle.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ class Trial(NamedTuple):
     verdict: str
     """ok, failed or weakened: see `ottla.sim.run`."""
     noticed: str | None
-    """The invariant that was seen to be broken first, if the verdict is failed."""
+    """The first invariant that was seen to be broken, if the verdict is failed."""
     told: str | None
-    """Why, in one line; None where there is nothing to say."""
+    """The reason, in one line; None: there is none."""
     rows: list[Event]
     partitions: int
     steps: int
-    """Events of the kernel."""
+    """How many events the kernel ran."""
     choices: int
     simulated: Micros
     digest: int
-    """That of the run, as 64 bits with a sign."""
+    """The digest of the run, as signed 64 bits."""
     broken: frozenset[str] | None
-    """What `judge` finds broken in the rows; None where nobody has asked it yet."""
+    """What `judge` finds broken in the rows; None: it was not called yet."""
     broke: Broke | None
-    """The run itself broke: nothing else of it means anything."""
+    """Set if the run itself broke: then nothing else of it means anything."""
 
 
 def trial(study: Study, variant: Variant, seed: int) -> Trial:
@@ -68,5 +69,5 @@ def _trial(outcome: Outcome, broken: frozenset[str] | None) -> Trial:
 
 
 def broken_in(each: Trial) -> frozenset[str]:
-    """Ids of the invariants that do not hold in its history, as `judge` finds them."""
+    """Ids of the invariants that do not hold in its history, according to `judge`."""
     return judge(each.rows).broken if each.broken is None else each.broken

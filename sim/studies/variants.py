@@ -1,4 +1,4 @@
-"""Table `variants`: what is run, a row for each variant of a study."""
+"""Table `variants`: a row for each variant of a study."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ottla.sim.studies.study import NO_FAILURE, Cell, Variant
 
 
 def variants_columns(variants: Sequence[Variant]) -> dict[str, list[Cell]]:
-    """By name: number, label, line (the label of its line in the file), failure ("none" where there
-    is none), and a column for whatever else varies. The values of one are all of one type."""
+    """By name: number, label, line (the label of its line in the file), failure ("none": no
+    failure), and a column for everything else that varies. All values of a column have one type."""
     columns: dict[str, list[Cell]] = {
         "variant": [each.number for each in variants],
         "label": [each.label for each in variants],

@@ -1,24 +1,24 @@
-"""Versions of bronze: what changed in each, where a file says its own, and which ones are read.
+"""Versions of bronze: what changed in each, where a file states its version, and which are read.
 
 | version | what is new in it |
 |---|---|
-| 0 | nothing: what there was first |
+| 0 | nothing: the first version |
 | 1 | column `told` |
-| 2 | its files say the version; `noticed` rows, `term` of *fetch*, `off aux` of *expire*, (1) |
+| 2 | its files state the version; `noticed` rows, `term` of *fetch*, `off aux` of *expire*, (1) |
 
-(1) and `aux` of the *apply* of a deletion. All of them came while the version was still 1, one
-commit after the other. So a file that says nothing may or may not have them.
+(1) and `aux` of the *apply* of a deletion. All of these came while the version was still 1, one
+commit after the other. So a file without a version may or may not have them.
 
-**Older versions are read.** A column that they lack is NULL, and so is what comes of rows that they
-lack: `noticed` of a run that failed. Verdicts in them are those of the judge of that day. SQL may
-find otherwise where records were deleted up to the inside of a batch (sim-I12), or a producer was
-forgotten. A newer version is refused: its rows may mean what nobody here knows.
+**Older versions are read.** Columns that they lack are NULL, and so is what follows from rows that
+they lack: `noticed` of a run that failed. Their verdicts are those of the checkers at that time.
+SQL may differ if records were deleted up to the inside of a batch (sim-I12), or if a producer was
+forgotten. A newer version is refused, because the meaning of its rows is unknown here.
 
-**Where a file says it.** In the metadata of Parquet. The pool writes them with the Arrow schema.
-Spark has no word for them, but keeps its own schema there, with what is said of each column: so its
-files say it of the first column.
+**Where a file states it.** In the metadata of Parquet. The pool writes it with the Arrow schema.
+Spark cannot do that, but stores its own schema there, with metadata of each column, so its files
+have the version at the first column.
 
-Who changes what columns or rows of bronze mean adds a line above and one to `VERSION`.
+If you change the meaning of columns or rows of bronze, add a line above and one to `VERSION`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from pathlib import Path
 from ottla.sim.studies.study import StudyError
 
 VERSION = 2
-"""Of what is written."""
+"""The version that is written."""
 KEY = "bronze-version"
-"""What the metadata calls it."""
+"""Its key in the metadata."""
 _OF_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 def version_of(part: Path) -> str | None:
-    """What a Parquet file says of its version; None where it says nothing."""
+    """The version that a Parquet file states; None: it states none."""
     from pyarrow import parquet
 
     kept: dict[bytes, bytes] = parquet.read_metadata(part).metadata or {}
@@ -52,13 +52,13 @@ def version_of(part: Path) -> str | None:
 
 
 def check_versions(folders: Iterable[Path]) -> None:
-    """Raises `StudyError` for bronze of a version that this code does not know."""
+    """Raises `StudyError` for bronze of an unknown version."""
     for folder in folders:
         for part in sorted(folder.glob("*.parquet")):
             try:
                 said = version_of(part)
             except (OSError, ValueError):
-                continue  # the engine says what is wrong with it
+                continue  # the engine reports what is wrong with it
             if said is not None and not (said.isdecimal() and int(said) <= VERSION):
                 raise StudyError(
                     f"{part}: bronze of version {said}; this code knows versions up to {VERSION}"

@@ -1,9 +1,10 @@
-"""Which runs are worst to who asked, each with the command that does it again.
+"""The worst runs, each with the command that repeats it.
 
-A study may say what worst is; otherwise it is what failed, then what lost acknowledged records,
-then an outage in which nobody who had waited was served, then what stood still for longest. What
-broke has no figures and is told by itself. One run of each variant is named, and then further ones
-while there is room; none whose history is that of one named already: three runs are three stories.
+A study may say what worst means. Otherwise the order is: runs that failed, runs that lost
+acknowledged records, runs with an outage after which no waiting record was served, runs that stood
+still for longest. Runs that broke have no figures and are reported separately. One run of each
+variant is named, and then further ones while there is room, but none with the history of one that
+is named already: three runs are three stories.
 """
 
 from __future__ import annotations
@@ -63,8 +64,7 @@ ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, COALESCE(r.lost, 0) D
 
 def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
     """The worst runs, the worst first. The engine knows the silver and gold tables. Raises
-    `StudyError` when the study's own SQL does not name runs, or its text asks for another column.
-    """
+    `StudyError` if the study's own SQL does not name runs, or its text uses an unknown column."""
     asked = study.worst or DEFAULT
     variants, wanted = len(study.variants), MOST
     while True:
@@ -72,21 +72,21 @@ def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
         stories = _stories(engine, kept, fill=len(kept.firsts) < wanted)
         if len(stories) == MOST or len(kept.rows) < wanted:
             return tuple(_worst(study, row, run, asked.text) for row, run in stories)
-        wanted *= 4  # some of them tell the same story: it is seldom so, and then it is for many
+        wanted *= 4  # some have the same history: that is rare, but then it is true of many
 
 
 class _Kept(NamedTuple):
-    """Rows of the query, as many as were wanted."""
+    """The wanted number of rows of the query."""
 
     rows: dict[int, Mapping[str, Any]]
-    """By run, the worst first."""
+    """Rows by run, the worst first."""
     firsts: dict[int, int]
     """The worst run of each variant."""
 
 
 def _kept(engine: Engine, sql: str, variants: int, wanted: int) -> _Kept:
-    """The worst run of each variant, for as many variants as are wanted, and as many of the others:
-    no more rows are kept, be there a million runs of one variant first."""
+    """The worst run of each variant, for as many variants as are wanted, and as many of the others.
+    No more rows are kept, even if a million runs of one variant come first."""
     kept = _Kept({}, {})
 
     def enough(row: Mapping[str, Any]) -> bool:
@@ -105,14 +105,14 @@ def _kept(engine: Engine, sql: str, variants: int, wanted: int) -> _Kept:
 
 
 def _whole(row: Mapping[str, Any], name: str) -> int | None:
-    """The whole number in a column; None for NULL, and where there is no such column."""
+    """The whole number in a column; None: NULL, or there is no such column."""
     value = row.get(name)
     if value is None:
         return None
     try:
         if value == int(value):
             return int(value)
-    except (TypeError, ValueError, OverflowError):  # no number, not finite
+    except (TypeError, ValueError, OverflowError):  # not a number, or not finite
         pass
     raise StudyError(f"worst.sql: {name} is {value!r}; a whole number is expected")
 
@@ -120,8 +120,8 @@ def _whole(row: Mapping[str, Any], name: str) -> int | None:
 def _stories(
     engine: Engine, kept: _Kept, *, fill: bool
 ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Those of them whose histories differ, the worst first, each with its row of table runs. One
-    of each variant is taken before any that there is to `fill` up with."""
+    """Those whose histories differ, the worst first, each with its row of table runs. One of each
+    variant is taken before others `fill` up the rest."""
     firsts = list(kept.firsts.values())
     taken = set(firsts)
     further = [run for run in kept.rows if fill and run not in taken]
@@ -139,7 +139,7 @@ def _stories(
 
 
 def _runs(engine: Engine, numbers: Sequence[int]) -> dict[int, Mapping[str, Any]]:
-    """What table runs has of these runs."""
+    """The rows of these runs in table runs."""
     listed = ", ".join(map(str, numbers))
     found = engine.rows(
         f"SELECT run_id, seed, variant, digest FROM runs WHERE run_id IN ({listed})"
@@ -164,7 +164,7 @@ def _worst(study: Study, row: Mapping[str, Any], run: Mapping[str, Any], text: s
 
 
 def command(variant: Variant, seed: int, *, swarm: bool, verb: str = "run") -> str:
-    """What does a run again, in a shell: `ottla sim run`, or with another verb that page about it.
+    """The shell command that repeats a run: `ottla sim run`, or with another verb a page about it.
 
     >>> from ottla.sim.studies.study import Variant
     >>> config = RunConfig(acks=1, faults="kill power")
@@ -180,7 +180,7 @@ def command(variant: Variant, seed: int, *, swarm: bool, verb: str = "run") -> s
 
 
 def _settings(config: RunConfig) -> list[tuple[str, str]]:
-    """Those that were said or are not at their default, as `--set` takes them."""
+    """Settings that were given or are not at their default, as `--set` takes them."""
     found = []
     for line in config.told().splitlines():
         name = line.partition(" = ")[0]

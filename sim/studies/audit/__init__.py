@@ -1,4 +1,4 @@
-"""An audit: does every producer's sequence lie in the log once, whole and in order?
+"""An audit: does the log have every producer's sequence once, whole and in order?
 
-`sequences` decides, `ledger` keeps what is known over restarts, `job` is the streaming query.
+`sequences` decides, `ledger` keeps what is known across restarts, `job` is the streaming query.
 """

@@ -1,13 +1,15 @@
 """`ottla study audit`: the audit of a topic as a streaming query over its record batches.
 
-**Theory.** Executors read the headers of batches (`rows=batches`: nothing is decompressed); the
-driver puts each micro-batch in the order of the log, hands it to the ledger, and keeps the ledger
-before Spark commits the micro-batch. Rows are few, one per batch that a producer sent, and bounded
-by `maxRecordsPerBatch`; so the part that must see everything in order can be one plain loop.
+**Theory.** Executors read the headers of batches (`rows=batches`: nothing is decompressed). The
+driver sorts each micro-batch into the order of the log, passes it to the ledger, and stores the
+ledger before Spark commits the micro-batch. There are few rows, one per batch that a producer sent,
+limited by `maxRecordsPerBatch`. So the part that must see everything in order can be one plain
+loop.
 
-**Ending.** Spark 4.0 cannot end a Python source's stream where the topic ends (`availableNow` came
-with 4.2), so `once` looks up where the topic ends first and stops the query when it got there. A
-query that is stopped in the middle of a micro-batch has not counted it, and will.
+**Ending.** Spark 4.0 cannot end a Python source's stream at the end of the topic (`availableNow`
+came with 4.2). So `once` looks up the end of the topic first and stops the query when it is
+reached. If a query is stopped in the middle of a micro-batch, that is not counted, and will be read
+again.
 """
 
 from __future__ import annotations
@@ -39,10 +41,10 @@ from ottla.sim.studies.topics.offsets import Bounds
 from ottla.sim.studies.topics.reading import Present, present, present_behind
 
 PAUSE = "200 milliseconds"
-"""Between the beginnings of micro-batches, where there is little to read."""
+"""Time between the beginnings of micro-batches, if there is little to read."""
 _LOOK_S = 0.05
-"""Between two looks at the query. Spark's own wait tells of no progress, does not end for a signal,
-and raises what ended the query."""
+"""Seconds between two checks of the query. Spark's own wait reports no progress, does not end for a
+signal, and raises the exception that ended the query."""
 _COLUMNS = (
     "partition",
     "base_offset",
@@ -63,27 +65,28 @@ class StoppedError(Exception):
 
 @dataclass
 class Job:
-    """One audit, from its checkpoint on, which is nobody else's from `begin` to `close`. Raises
-    `SourceError` for all that a user can mend."""
+    """One audit, from its checkpoint on, which it holds alone from `begin` to `close`. Raises
+    `SourceError` for every error that a user can mend."""
 
     bootstrap: str
     topic: str
     checkpoint: Path
     tell: Callable[[str], None]
-    """Hears each finding in one line, once it is durable."""
+    """Called with each finding in one line, once it is durable."""
     timeout: int = 30
-    """Seconds for which no broker may answer."""
+    """How many seconds no broker may answer."""
     per_batch: int = 200_000
-    """Records of a micro-batch, at most."""
+    """Most records of a micro-batch."""
     audit: Audit = field(init=False)
     said: str = field(init=False, default="")
-    """What the audit came to with the last micro-batch."""
+    """The result of the audit up to the last micro-batch."""
     unread: list[str] = field(init=False, default_factory=list)
     """What of the topic could not be read by the end, in lines."""
     _lock: IO[str] | None = field(init=False, default=None)
     _ends: Mapping[int, Bounds] = field(init=False)
     _planned: int = field(init=False, default=-1)
-    """The last micro-batch of those before this query: what it says of leaders was so then."""
+    """The last micro-batch that was planned before this query: its information about leaders is
+    old."""
     _stopping: bool = field(init=False, default=False)
     _failure: Exception | None = field(init=False, default=None)
 
@@ -91,8 +94,8 @@ class Job:
         self.topic = self.topic.strip()  # as the data source does with its options
 
     def begin(self) -> None:
-        """Look the topic up and open the checkpoint, which must be of this very topic; what it
-        found before is told again."""
+        """Look the topic up and open the checkpoint, which must be of this very topic; its earlier
+        findings are reported again."""
         if not self.topic:
             raise SourceError("--topic is empty; name the topic")
         if "," in self.topic:
@@ -105,11 +108,11 @@ class Job:
         try:
             self._open(wanted, now)
         except BaseException:
-            self.close()  # or it is held for as long as anybody holds the error
+            self.close()  # otherwise it is held as long as the error is referenced
             raise
 
     def close(self) -> None:
-        """Let others at the checkpoint."""
+        """Release the checkpoint."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -137,8 +140,8 @@ class Job:
         seconds: float | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Audit until `stopped`, for `seconds` from when the query is under way, or with `once`
-        until the audit is where the topic ended."""
+        """Audit until `stopped`, for `seconds` after the query has started, or with `once` up to
+        the present end of the topic."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -149,7 +152,7 @@ class Job:
             failed = query.exception()
             self._stopping = True
             query.stop()
-            kept = self._heard(query, leaderless)  # it may have gone on since it was looked at
+            kept = self._heard(query, leaderless)  # it may have gone on since the last check
         except (Py4JError, PySparkException, OSError) as error:
             raise SourceError(
                 f"Spark has ended ({type(error).__name__}); audit again with the same --checkpoint"
@@ -164,8 +167,8 @@ class Job:
         ]
 
     def _started(self, session: Any) -> Any:
-        """The query. Raises `SourceError` when there is none, as where Spark cannot make sense of
-        its part of the checkpoint."""
+        """The started query. Raises `SourceError` if Spark cannot start it, for example because it
+        cannot read its part of the checkpoint."""
         from ottla.sim.studies.spark_errors import in_one_line, spark_errors
         from ottla.sim.studies.topics.source import register
 
@@ -185,7 +188,7 @@ class Job:
         seconds: float | None,
         stopped: Callable[[], bool],
     ) -> None:
-        """Wait for the end of the audit, and tell of partitions that have no leader."""
+        """Wait for the end of the audit, and report partitions that have no leader."""
         end = None
         while query.isActive and not stopped():
             kept = self._heard(query, leaderless)
@@ -198,14 +201,14 @@ class Job:
             time.sleep(_LOOK_S)
 
     def _settled(self) -> bool:
-        """Whether nothing that is counted will be played again: an audit that went on from the
-        first micro-batch would want a leader of every partition for it."""
+        """Whether nothing that is counted will be read again. If an audit restarted from the first
+        micro-batch, it would need a leader of every partition."""
         return self.audit.batch <= committed(self.checkpoint)
 
     def _heard(self, query: Any, leaderless: Leaderless) -> Kept:
-        """Where the last micro-batch that Spark committed ends. Tells what is new of leaders, but
-        of a micro-batch that is played again: its offsets were written down before this audit
-        began, which it does only where every partition has a leader."""
+        """The end of the last micro-batch that Spark committed. Reports news about leaders, but not
+        from a micro-batch that is read again: its offsets were recorded before this audit began,
+        and an audit begins only if every partition has a leader."""
         number, kept = _progress(query)
         if number > self._planned:
             for line in leaderless.heard(without_leader(kept, self.topic)):
@@ -221,7 +224,7 @@ class Job:
             .option("bootstrap", self.bootstrap)
             .option("topic", self.topic)
             .option("rows", "batches")
-            .option("failOnDataLoss", "true")  # what nobody read cannot be judged
+            .option("failOnDataLoss", "true")  # lost records cannot be judged
             .option("maxRecordsPerBatch", str(self.per_batch))
             .option("timeout", str(self.timeout))
             .load()
@@ -235,7 +238,7 @@ class Job:
         )
 
     def _count(self, frame: Any, number: int) -> None:
-        """Count one micro-batch, unless it is counted. Runs on a thread of the query's."""
+        """Count one micro-batch, unless it is counted already. Runs on a thread of the query."""
         if number <= self.audit.batch:
             return
         try:
@@ -266,7 +269,7 @@ class Job:
             self.tell(line)
 
     def _left(self, kept: Kept) -> set[int]:
-        """The partitions of which not all that was there at the beginning is counted."""
+        """The partitions whose records from before the beginning are not all counted yet."""
         seen = kept.get(self.topic, {})
         ledgers = self.audit.partitions
         return {
@@ -289,14 +292,14 @@ def in_order(rows: Any) -> Iterator[tuple[int, Seen]]:
         size = last - base + 1
         if producer is None:
             yield partition, Seen(base, last, -1, -1, -1, size, leader, records)
-        elif first is None:  # the mark of a transaction: an offset, and no record
+        elif first is None:  # the marker of a transaction: an offset without a record
             yield partition, Seen(base, last, -1, -1, -1, 0, leader)
         else:
             yield partition, Seen(base, last, producer, epoch, first, size, leader, records)
 
 
 def reason(text: str) -> str:
-    """The line that matters of what Spark says about a query that failed."""
+    """The important line of Spark's text about a query that failed."""
     own = _OWN_ERROR.findall(text)
     if not own:
         return text.strip().splitlines()[0]
@@ -304,7 +307,7 @@ def reason(text: str) -> str:
 
 
 def deleted(topic: str, partition: int, bounds: Bounds) -> str:
-    """What nobody can judge of a partition whose log begins later, in one line."""
+    """What cannot be judged of a partition whose log begins later, in one line."""
     empty = "is empty: its log" if bounds.start == bounds.end else "has lost its front: its log"
     return (
         f"{topic}-{partition} {empty} starts at offset {bounds.start}, and what was before that is "

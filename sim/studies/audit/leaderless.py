@@ -1,8 +1,9 @@
-"""Partitions that nobody leads while an audit runs: told once, and given up in the end. Pure.
+"""Partitions without a leader while an audit runs: each is reported once, and given up at the end.
+Pure.
 
-**Theory.** The stream leaves such a partition where it is and names it in its offsets
-(`ottla.sim.studies.topics.reading`), so it is known here from what Spark says of its progress. What
-of it was not read is not judged: an audit that ends meanwhile did not see the whole topic.
+**Theory.** The stream does not advance in such a partition and names it in its offsets
+(`ottla.sim.studies.topics.reading`), so Spark's progress shows it. What was not read of it is not
+judged: an audit that ends meanwhile did not see the whole topic.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ class Leaderless:
 
     topic: str
     patience: float
-    """Seconds after which one is not waited for any more."""
+    """Seconds after which such a partition is no longer waited for."""
     clock: Callable[[], float] = time.monotonic
     since: dict[int, float] = field(default_factory=dict)
-    """The partitions that have no leader, and since when that is known."""
+    """By partition without a leader, since when that is known."""
 
     def heard(self, partitions: Collection[int]) -> list[str]:
-        """Those that have no leader now; what is new about it, a line each."""
+        """Set the partitions without a leader; returns what is new, a line each."""
         now = self.clock()
         lost = [
             f"{self.topic}-{each} has no leader that answers: it is left where it is, and the "
@@ -41,13 +42,13 @@ class Leaderless:
         return [*lost, *back]
 
     def given_up(self, partition: int) -> bool:
-        """Whether it has been without leader for too long to wait for it."""
+        """Whether it has been without a leader for too long to wait for it."""
         since = self.since.get(partition)
         return since is not None and self.clock() - since > self.patience
 
 
 def not_read(topic: str, partition: int, seen: Ledger | None) -> str:
-    """What was seen of a partition that had no leader in the end, in one line."""
+    """What was seen of a partition that had no leader at the end, in one line."""
     place = f"{topic}-{partition} had no leader that answered at the end"
     if seen is None:
         return f"{place}: no record was seen"

@@ -1,14 +1,14 @@
-"""What an audit knows, in one file that is whole after any kill.
+"""What an audit knows, in one file that stays whole after any kill.
 
-**Theory.** Spark gives every micro-batch a number, writes down which offsets it reads before it
-begins, and plays it again after a restart unless it was committed. The file holds the number of the
-last batch that is counted, together with everything it changed, and takes the place of the file
-before in one step. So a batch that comes again is known by its number, and nothing is counted
-twice; one that was not counted comes again, and nothing is left out.
+**Theory.** Spark gives every micro-batch a number, records its offsets before it begins, and
+repeats it after a restart unless it was committed. The file holds the number of the last
+micro-batch that is counted, together with everything that it changed, and replaces the previous
+file in one step. So a micro-batch that is repeated is recognised by its number, and nothing is
+counted twice. A micro-batch that was not counted is repeated, so nothing is left out.
 
-What is known of a log says nothing of another one. So an audit keeps which topic it is of, by its
-id, and refuses one that was made anew under the same name; where brokers have no ids, epochs of
-leaders that fall, or a log that ends too early, may still tell.
+What is known of one log does not apply to another. So an audit keeps the id of its topic, and
+refuses a topic that was created again under the same name. If brokers have no topic ids, falling
+leader epochs or a log that ends too early may still show that.
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ from ottla.sim.studies.topics.identity import Kept, joined
 from ottla.sim.studies.topics.offsets import Bounds
 
 VERSION = 4
-"""Version 1 did not know what of a gap was filled; version 2 no topic id; version 3 not what of a
-gap was told. The last two are read where that makes no difference; they have no checksum either."""
+"""Version 1 did not know which part of a gap was filled; version 2 had no topic id; version 3 did
+not know which part of a gap was reported. Versions 2 and 3 are read if that makes no difference;
+they have no checksum either."""
 FILE = "ledger.msgpack"
 STREAM = "stream"
-"""Below the checkpoint: Spark's own."""
+"""Folder below the checkpoint that belongs to Spark."""
 LOCK = "audit.lock"
 MOST_KEPT = 10_000
-"""Findings kept word by word; all are counted."""
+"""Findings that are kept in full; all are counted."""
 
 
 @dataclass
 class Audit:
-    """An audit of one topic so far."""
+    """The state of the audit of one topic."""
 
     topic: str
     batch: int = -1
     """The last micro-batch that is counted."""
     partitions: dict[int, Ledger] = field(default_factory=dict)
     findings: list[tuple[int, Finding]] = field(default_factory=list)
-    """With the partition; the first `MOST_KEPT`."""
+    """The first `MOST_KEPT` findings, each with its partition."""
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
-    """Records that findings of each kind are about."""
+    """How many records the findings of each kind are about."""
     topic_id: str | None = None
-    """Which topic of that name; None where no broker said."""
+    """The id of the topic; None: no broker said."""
 
     @property
     def kept(self) -> Kept:
@@ -63,9 +64,9 @@ class Audit:
         return joined({self.topic: reached}, {self.topic: self.topic_id} if self.topic_id else {})
 
     def goes_on(self, bounds: Mapping[int, Bounds], reached: Mapping[int, Offset]) -> None:
-        """Raises `SourceError` when records were deleted before they were audited. Partitions
-        without batches have no ledger, but the stream has `reached` them; those that it has not
-        met came into being later, and it reads them from 0 on."""
+        """Raises `SourceError` if records were deleted before they were audited. Partitions without
+        batches have no ledger, but the stream has `reached` them. Partitions that it has not met
+        were created later, and are read from 0 on."""
         for number, (start, _) in bounds.items():
             ledger = self.partitions.get(number, Ledger())
             read = max(ledger.next, reached.get(number, 0))
@@ -76,8 +77,8 @@ class Audit:
                 )
 
     def observe(self, partition: int, batch: Seen) -> list[Finding]:
-        """Take in a partition's next batch; what is wrong with it. Raises `SourceError` when it is
-        of another topic."""
+        """Take in a partition's next batch; returns what is wrong with it. Raises `SourceError` if
+        it belongs to another topic."""
         ledger = self.partitions.get(partition)
         if ledger is None:
             ledger = self.partitions[partition] = Ledger()
@@ -100,7 +101,7 @@ class Audit:
         return not any(self.counts.values())
 
     def told(self) -> str:
-        """Everything counted, in one line: missing is what is so still."""
+        """All counts in one line; *missing* is what is still missing."""
         ledgers = self.partitions.values()
         producers = {each for ledger in ledgers for each in ledger.tails}
         sequenced = sum(each.sequenced for each in ledgers)
@@ -150,9 +151,9 @@ def told(topic: str, partition: int, found: Finding) -> str:
 
 
 def taken(folder: Path) -> IO[str]:
-    """Keep others from a checkpoint until this is closed, or its process ends: two audits would
-    each take their own ledger for the one that Spark's part goes with. Raises `SourceError` when
-    somebody else has it, or when the folder is no audit's."""
+    """Hold a checkpoint alone until this is closed, or the process ends: two audits would each use
+    their own ledger with Spark's part. Raises `SourceError` if another process holds it, or if the
+    folder is no audit's."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _check_own(folder)
@@ -172,8 +173,8 @@ def _check_own(folder: Path) -> None:
 
 
 def opened(folder: Path, topic: str) -> Audit:
-    """The audit that a checkpoint holds, or a new one. Raises `SourceError` when the folder is
-    another topic's or no audit's, or only half of it is there, or its halves do not go together."""
+    """The audit in a checkpoint, or a new one. Raises `SourceError` if the folder belongs to
+    another topic or to no audit, or if one of its parts is missing, or does not fit the other."""
     file, stream = folder / FILE, folder / STREAM
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -204,13 +205,13 @@ def opened(folder: Path, topic: str) -> Audit:
 
 
 def committed(folder: Path) -> int:
-    """The last micro-batch that Spark will not play again; -1 where there is none."""
+    """The last micro-batch that Spark will not repeat; -1: none."""
     return _newest(folder / STREAM / "commits")
 
 
 def planned(folder: Path) -> int:
-    """The last micro-batch whose offsets Spark has written down: the one that it plays again, if
-    it was not committed. -1 where there is none."""
+    """The last micro-batch whose offsets Spark has recorded: it is repeated if it was not
+    committed. -1: none."""
     return _newest(folder / STREAM / "offsets")
 
 
@@ -220,8 +221,8 @@ def _newest(numbered: Path) -> int:
 
 
 def reached(folder: Path, audit: Audit) -> dict[int, Offset]:
-    """Where the last micro-batch that is counted ended, by partition, as Spark wrote it down before
-    it began. Raises `SourceError` when that is not there any more."""
+    """By partition, where the last counted micro-batch ended, as Spark recorded it before it began.
+    Raises `SourceError` if that record is gone."""
     file = folder / STREAM / "offsets" / str(audit.batch)
     try:
         offsets = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])[audit.topic]
@@ -236,7 +237,7 @@ def reached(folder: Path, audit: Audit) -> dict[int, Offset]:
 
 
 def keep(folder: Path, audit: Audit) -> None:
-    """Put the audit in the place of the one before, durably. Raises `OSError`."""
+    """Replace the stored audit by this one, durably. Raises `OSError`."""
     file = folder / FILE
     replace_file(file, _unfinished(file), _encoded(audit))
 
@@ -265,7 +266,7 @@ def _encoded(audit: Audit) -> bytes:
 
 
 def _decoded(data: bytes) -> Audit | None:
-    """None for another version."""
+    """None: another version."""
     version, *fields = msgpack.unpackb(data, strict_map_key=False)
     if version not in {2, 3, VERSION}:
         return None
@@ -293,14 +294,14 @@ def _ledger(*fields: Any) -> Ledger:
 
 
 def _tail(epoch: int, due: int, absent: int, missing: Iterable[Any], *told: Any) -> Tail:
-    """Before version 4 a range did not say of which gap it is, and is taken for one itself."""
+    """Before version 4 a range did not name its gap; then it counts as its own gap."""
     known = [Missing(first, end, *gap or (first,)) for first, end, *gap in missing]
     return Tail(epoch, due, absent, known, *told)
 
 
 def _brought_up(audit: Audit) -> bool:
-    """Learn what of gaps was told, of an audit from before that was kept: nothing where no gap was
-    told, everything where no offsets are absent. Whether it can be learned."""
+    """For an audit of an older version, set what was reported of gaps: nothing if no gap was
+    reported, everything if no offsets are absent. False: it cannot be known."""
     ledgers = audit.partitions.values()
     if not audit.counts[Kind.GAP]:
         for each in ledgers:

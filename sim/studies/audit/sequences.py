@@ -1,26 +1,27 @@
 """The audit of a partition, batch by batch: gaps, duplicates and reorders per producer. Pure.
 
-**Theory.** A producer numbers the records it writes to a partition 0, 1, 2... within an epoch, and
-the broker takes them in that order only (KIP-98). So what lies in the log can be judged by itself:
+**Theory.** A producer numbers the records that it writes to a partition 0, 1, 2... within an epoch,
+and the broker takes them only in that order (KIP-98). So the log can be judged by itself:
 
 | finding | what was seen |
 |---|---|
-| gap | a sequence behind the next one that was due: those between are not there |
+| gap | a sequence after the next one that was due: those in between are missing |
 | duplicate | a sequence that is there already |
 | reorder | a sequence that was missing and comes late, or an epoch older than one seen before |
 
-A gap that is filled later was a reorder: both are told, and what is still missing is counted apart.
+A gap that is filled later was a reorder: both are reported, and what is still missing is counted
+separately.
 
-**What is no gap.** Retention takes records from the front of a log, compaction from its middle, and
-either leaves offsets that nobody has. So the ledger counts *absent* offsets. A jump over no more
-sequences than offsets went absent since the producer was last seen may be their doing, and is not
-told; of a longer one the rest is. Which of its sequences those are nobody knows: what comes late of
-such a gap is taken for some of the rest, for as long as there is any, and what comes late of a jump
-that was not told makes up for nothing.
+**What is no gap.** Retention takes records from the front of a log, compaction from its middle;
+both leave offsets without a record. So the ledger counts *absent* offsets. If a jump skips no more
+sequences than offsets went absent since the producer was last seen, it may come from that, and is
+not reported. Of a longer jump only the rest is reported. Which of its sequences these are is
+unknown. So a late record of such a gap counts as one of the rest, as long as some are left; and a
+late record of a jump that was not reported changes nothing.
 
-**Numbers.** Sequences wrap from 2^31 - 1 to 0. They are kept unwrapped, as positions that go on
-counting, and a sequence means the position nearest to the one that is due. Batches of plain
-producers, and control batches, have offsets but no sequences.
+**Numbers.** Sequences wrap from 2^31 - 1 to 0. They are kept unwrapped, as positions that keep
+growing; a sequence means the position nearest to the one that is due. Batches of plain producers,
+and control batches, have offsets but no sequences.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ottla.log.types import Offset, ProducerEpoch, ProducerId, Sequence
 
 SEQUENCES = 2**31
 MOST_MISSING = 1_000
-"""Missing ranges that are remembered of a producer; what comes late of older ones is taken for a
+"""Missing ranges of a producer that are remembered; a late record of an older one counts as a
 duplicate."""
 
 
@@ -47,8 +48,8 @@ class Kind(StrEnum):
 
 
 class Seen(NamedTuple):
-    """A batch as it lies in the log; without a producer, `producer_id` is -1. The mark of a
-    transaction is one without a producer, of no size."""
+    """A batch in the log; without a producer, `producer_id` is -1. The marker of a transaction is a
+    batch without a producer, of size 0."""
 
     base_offset: Offset
     last_offset: Offset
@@ -56,11 +57,11 @@ class Seen(NamedTuple):
     epoch: ProducerEpoch
     first_sequence: Sequence
     size: int
-    """How many sequences it takes: those of records that compaction removed from it too."""
+    """How many sequences it takes, including those of records that compaction removed."""
     leader_epoch: int = -1
-    """Of the leader that took it; -1 where that is not known."""
+    """Epoch of the leader that took it; -1: not known."""
     records: int | None = None
-    """How many are there by now; None: all of `size`."""
+    """How many records it has now; None: all of `size`."""
 
     @property
     def left(self) -> int:
@@ -69,16 +70,16 @@ class Seen(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Something wrong, at the batch with which it was noticed."""
+    """An error, at the batch that showed it."""
 
     kind: Kind
     producer_id: ProducerId
     epoch: ProducerEpoch
     first: Sequence
     last: Sequence
-    """The sequences it is about; a range may wrap."""
+    """The sequences that it is about; a range may wrap."""
     records: int
-    """How many of them: fewer than the range of a gap holds where some may have been deleted."""
+    """How many of them; for a gap fewer than its range if some may have been deleted."""
     offset: Offset
 
 
@@ -87,9 +88,10 @@ class Missing(NamedTuple):
 
     first: int
     end: int
-    """Behind the last."""
+    """The position after the last."""
     gap: int
-    """The first position of the jump that skipped them: its own, unless others came late."""
+    """The first position of the jump that skipped them; its own first, unless others of the jump
+    came late."""
 
 
 @dataclass(slots=True)
@@ -98,13 +100,14 @@ class Tail:
 
     epoch: ProducerEpoch
     due: int = 0
-    """The position that comes next."""
+    """The next position."""
     absent: int = 0
-    """Offsets absent in the partition when this producer was last seen."""
+    """The ledger's `absent` when this producer was last seen."""
     missing: list[Missing] = field(default_factory=list)
     """Positions skipped in this epoch, in order."""
     told: dict[int, int] = field(default_factory=dict)
-    """By gap, how many records were told to be missing and are so still; none where it is 0."""
+    """By gap, how many of its records were reported as missing and still are; gaps with 0 are left
+    out."""
 
 
 @dataclass(slots=True)
@@ -112,21 +115,21 @@ class Ledger:
     """Everything known of one partition: `observe` its batches in the order of the log."""
 
     next: Offset = 0
-    """Behind the last batch observed."""
+    """The offset after the last batch observed."""
     absent: int = 0
-    """Offsets below that which no batch has."""
+    """Offsets below `next` that no batch has."""
     batches: int = 0
     plain: int = 0
     """Records of producers without an id, which cannot be audited."""
     sequenced: int = 0
     filled: int = 0
-    """Records that were told to be missing and came late: so many are not missing any more."""
+    """Records that were reported as missing and came late: they are no longer missing."""
     tails: dict[ProducerId, Tail] = field(default_factory=dict)
     leader_epoch: int = -1
-    """The last one seen: in one log they never fall."""
+    """The last leader epoch seen: in one log they never fall."""
 
     def observe(self, batch: Seen) -> list[Finding]:
-        """Take in the next batch; what is wrong with it."""
+        """Take in the next batch; returns what is wrong with it."""
         self.absent += max(0, batch.base_offset - self.next)
         self.next = batch.last_offset + 1
         self.leader_epoch = max(self.leader_epoch, batch.leader_epoch)
@@ -137,7 +140,7 @@ class Ledger:
         self.sequenced += batch.left
         tail = self.tails.get(batch.producer_id)
         if tail is None:
-            # Whatever is absent may have been this producer's.
+            # All absent offsets may have been this producer's.
             tail = self.tails[batch.producer_id] = Tail(batch.epoch)
         elif batch.epoch < tail.epoch:
             return [_finding(Kind.REORDER, batch, (batch.first_sequence, batch.size))]
@@ -146,7 +149,7 @@ class Ledger:
         return list(self._judge(batch, tail))
 
     def _judge(self, batch: Seen, tail: Tail) -> Iterator[Finding]:
-        """A batch of the epoch that is current."""
+        """Judge a batch of the current epoch."""
         first = _position(batch.first_sequence, tail.due)
         end = first + batch.size
         if first > tail.due:
@@ -171,7 +174,8 @@ def _position(sequence: Sequence, due: int) -> int:
 
 
 def _skip(tail: Tail, first: int, lost: int) -> None:
-    """Remember that positions from the one due to `first` are missing, so many of them told."""
+    """Remember that the positions from the one due to `first` are missing; `lost`: how many are
+    reported."""
     skipped = Missing(tail.due, first, tail.due)
     tail.missing = [*tail.missing, skipped][-MOST_MISSING:]
     if lost > 0:
@@ -181,8 +185,8 @@ def _skip(tail: Tail, first: int, lost: int) -> None:
 
 
 def _again(batch: Seen, tail: Tail, first: int, end: int) -> Iterator[Finding]:
-    """Positions `first .. end` below the one due: those that are missing come late, and are not
-    missing any more; the others are there already."""
+    """Positions from `first` to `end`, below the one due: missing ones come late, and are no longer
+    missing; the others are there already."""
     at = first
     left: list[Missing] = []
     for each in tail.missing:

@@ -1,7 +1,7 @@
-"""What a user asks of the data source: its options, read once, each fault in one line.
+"""The options of the data source: read once, with each error in one line.
 
-Spark hands options over as text, whatever they are, under names that know no case. What none of
-them means is refused: a mistyped name would read everything from the start without a word.
+Spark passes all options as text, under names without case. Unknown options are refused: otherwise a
+mistyped name would silently read everything from the start.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias, cast
 from ottla.log.types import Offset
 
 Offsets: TypeAlias = dict[str, dict[str, Offset]]
-"""Topic → partition → offset, as Spark's own Kafka source writes it: JSON names are text."""
+"""Topic → partition → offset, in the format of Spark's own Kafka source: partitions are text, as
+JSON keys."""
 
 EARLIEST: Literal["earliest"] = "earliest"
 LATEST: Literal["latest"] = "latest"
@@ -23,13 +24,13 @@ FROM_EARLIEST, FROM_LATEST = -2, -1
 RECORDS, BATCHES = "records", "batches"
 MAX_PORT = 65_535
 PASSED_OVER = "failOnDataLoss=false goes on there"
-"""What can be done about records that are gone, by who reads them."""
+"""What readers can do about records that are gone."""
 
 Place: TypeAlias = Literal["earliest", "latest"] | Offsets
 
 
 class SourceError(Exception):
-    """A topic cannot be read as asked; the text is one line that says what to do about it."""
+    """A topic cannot be read as requested; the text is one line that says what to do about it."""
 
 
 class DataLossError(SourceError):
@@ -42,21 +43,21 @@ class Asked:
 
     topics: tuple[str, ...]
     bootstrap: tuple[tuple[str, int], ...] = ()
-    """Addresses to begin with; empty when a folder is read."""
+    """Addresses to begin with; empty for a folder."""
     path: str = ""
-    """The data folder; empty when a cluster is asked."""
+    """The data folder; empty for a cluster."""
     node: int = 1
-    """Whose log in the folder."""
+    """The node whose log in the folder is read."""
     starting: Place = "earliest"
     ending: Place = "latest"
     rows: str = RECORDS
     headers: bool = False
     per_batch: int = 500_000
-    """Records of a micro-batch, at most."""
+    """Most records of a micro-batch."""
     per_partition: int = 100_000
-    """Records that one task reads, at most."""
+    """Most records that one task reads."""
     strict: bool = True
-    """Whether records that are gone are an error."""
+    """Whether it is an error if records are gone."""
     timeout: float = 30.0
     """Seconds without progress after which a cluster is given up."""
 
@@ -78,8 +79,8 @@ _NAMES = {
 
 
 def asked(options: Mapping[str, str], *, stream: bool | None = None) -> Asked:
-    """The options as Spark hands them over, whose names know no case, of a batch or of a stream, or
-    of what is not known yet to be either. Raises `SourceError`."""
+    """The options as Spark passes them, with names without case. `stream`: for a stream or for a
+    batch; None: not known yet. Raises `SourceError`."""
     given = {name.lower(): value for name, value in options.items()}
     for name in given:
         if name not in _NAMES:
@@ -125,7 +126,7 @@ def _check_where(given: Mapping[str, str]) -> None:
 
 
 def addresses(text: str) -> tuple[tuple[str, int], ...]:
-    """`HOST:PORT`, or several with commas between. Raises `SourceError`."""
+    """`HOST:PORT`, or several separated by commas. Raises `SourceError`."""
     found = []
     for each in text.split(","):
         host, colon, port = each.strip().rpartition(":")
@@ -136,7 +137,7 @@ def addresses(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def _is_host(text: str) -> bool:
-    """Whether the system can be asked for it: no label is empty, or of more than 63 letters."""
+    """Whether it can be a host name: no label is empty or longer than 63 letters."""
     try:
         return bool(text.encode("idna"))
     except UnicodeError:
@@ -163,7 +164,8 @@ def _truth(given: Mapping[str, str], name: str, default: str) -> bool:
 
 
 def _place(given: Mapping[str, str], name: str, default: str, topics: tuple[str, ...]) -> Place:
-    """A place in every partition; whether JSON names them all is seen when they are known."""
+    """A place in every partition. Whether JSON names all partitions is checked when they are
+    known."""
     text = given.get(name, default).strip()
     if text.lower() in {EARLIEST, LATEST}:
         if name == "endingoffsets" and text.lower() == EARLIEST:

@@ -1,12 +1,12 @@
 """Record batches as Arrow columns: one row per record, or one per batch.
 
-**Theory.** A record's producer id, epoch and leader epoch stand in the header of its batch, and its
-sequence is the batch's first one plus its place (KIP-98); consumers are not shown any of them. So
-rows are made from batches, before they fall apart into records.
+**Theory.** A record's producer id, epoch and leader epoch are in the header of its batch, and its
+sequence is the batch's first one plus its place (KIP-98). Consumers do not get any of these. So
+rows are made from batches, before they are split into records.
 
 Which rows belong to a range must not depend on how offsets are cut into ranges, or a record would
-be read twice: a record belongs where its offset lies, a batch where its *last* offset lies. (Where
-its first lies would lose a batch whose front was deleted.)
+be read twice. So a record belongs where its offset is, a batch where its *last* offset is. (With
+its first offset, a batch whose front was deleted would be lost.)
 
 Columns grow as Python lists and become Arrow when there are enough rows or bytes, so memory does
 not depend on the length of a range.
@@ -34,10 +34,10 @@ from ottla.sim.studies.topics.offsets import Placed, Range
 
 FLUSH_ROWS = 20_000
 FLUSH_BYTES = 16 * 1024 * 1024
-"""An Arrow batch is made of so much, or a little more."""
+"""About how many bytes an Arrow batch has."""
 SEQUENCE_MASK = 2**31 - 1
 LATEST = (2**63 - 1) // 1000
-"""The last millisecond that a column of microseconds holds; a producer may write any."""
+"""The last millisecond that fits a column of microseconds; a producer may write any."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -58,8 +58,8 @@ RECORD_COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "leader_epoch": ("INT", pa.int32()),
 }
 """One row per record: column → its type for Spark and for Arrow. The first eight are those of
-Spark's own Kafka source; without a producer id the next three are NULL. A timestamp is NULL where
-it is below 0, as -1 says that there is none, or beyond `LATEST`."""
+Spark's own Kafka source; without a producer id the next three are NULL. A timestamp is NULL if it
+is below 0 (-1 means none) or after `LATEST`."""
 
 BATCH_COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "topic": ("STRING", pa.string()),
@@ -80,7 +80,7 @@ BATCH_COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "last_sequence": ("INT", pa.int32()),
     "leader_epoch": ("INT", pa.int32()),
 }
-"""One row per batch, from its header alone: nothing is decompressed. Control batches are rows too.
+"""One row per batch, only from its header: nothing is decompressed. Control batches are rows too.
 Without a producer id, or in a control batch, there are no sequences."""
 
 
@@ -104,7 +104,7 @@ def tables(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a range, in offset order. `batches` are those that overlap it, in order.
 
-    Raises `RecordsError` when a batch cannot be looked into.
+    Raises `RecordsError` if a batch cannot be decoded.
     """
     if rows == BATCHES:
         yield from _batch_rows(batches, wanted)
@@ -113,7 +113,7 @@ def tables(
 
 
 def _arrow(values: dict[str, list[Any]], wanted: Range, rows: int, layout: Any) -> pa.RecordBatch:
-    """Arrow columns of so many rows; what is the same in all of them is made here."""
+    """Arrow columns of so many rows; columns with one value for all rows are made here."""
     same = {"topic": wanted.topic, "partition": wanted.partition}
     arrays = [
         pa.repeat(pa.scalar(same[name], of_arrow), rows)
@@ -131,7 +131,8 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _time(millis: Millis) -> Millis | None:
-    """-1 says that a record has no time; one beyond what a column holds is none either."""
+    """NULL for -1, which means that a record has no time, and for a time that does not fit the
+    column."""
     return millis if 0 <= millis <= LATEST else None
 
 
@@ -153,7 +154,7 @@ def _batch_rows(batches: Iterable[Placed], wanted: Range) -> Iterator[pa.RecordB
 
 
 def _batch_row(batch: RecordBatch) -> tuple[Any, ...]:
-    """All but topic and partition, in the order of `BATCH_COLUMNS`."""
+    """All values but topic and partition, in the order of `BATCH_COLUMNS`."""
     attributes = batch.attributes
     control = bool(attributes & CONTROL_BIT)
     who = identity(batch)
@@ -183,7 +184,7 @@ def _record_rows(
     layout = columns("", headers=headers)
     pending = _Records(headers)
     for at, batch in batches:
-        if not batch.attributes & CONTROL_BIT:  # marks of transactions are no records
+        if not batch.attributes & CONTROL_BIT:  # markers of transactions are no records
             pending.add(batch, max(at, wanted.start), wanted.end)
         if pending.rows >= FLUSH_ROWS or pending.bytes >= FLUSH_BYTES:
             yield _arrow(pending.values, wanted, pending.rows, layout)
@@ -193,7 +194,7 @@ def _record_rows(
 
 
 class _Records:
-    """Columns of records under way to Arrow."""
+    """Collects columns of records for Arrow."""
 
     def __init__(self, headers: bool) -> None:
         self.values: dict[str, list[Any]] = {name: [] for name in RECORD_COLUMNS}
@@ -202,7 +203,7 @@ class _Records:
         self._headers = headers
 
     def add(self, batch: RecordBatch, start: Offset, end: Offset) -> None:
-        """The records of a batch from `start` on and before `end`."""
+        """Add the records of a batch from `start` on and before `end`."""
         values, base = self.values, batch.base_offset
         records = records_of(batch)
         if base < start or batch.last_offset >= end:
@@ -226,7 +227,7 @@ class _Records:
         self._of_all(batch, added)
 
     def _of_all(self, batch: RecordBatch, offsets: list[int]) -> None:
-        """What the batch says of all its records."""
+        """Add the values that all records of the batch share."""
         values, count = self.values, len(offsets)
         kind = int(bool(batch.attributes & LOG_APPEND_TIME_BIT))
         values["timestampType"] += [kind] * count

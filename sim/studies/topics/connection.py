@@ -1,9 +1,8 @@
-"""One blocking connection to one broker, of whatever make: a request, its answer, nothing else.
+"""One blocking connection to one broker of any kind: a request, its answer, nothing else.
 
-What goes over the wire is `ottla.broker.client.Exchange`. Versions are agreed on by
-ApiVersions 0, which every broker answers (KIP-35), within what this module asks for: old enough for
-any broker since Kafka 0.11. Tagged fields that our schemas do not know are passed over
-(`ottla.broker.wire.guard`).
+`ottla.broker.client.Exchange` encodes and decodes. Versions are negotiated by ApiVersions 0, which
+every broker answers (KIP-35), within those that this module supports: old enough for any broker
+since Kafka 0.11. Unknown tagged fields are skipped (`ottla.broker.wire.guard`).
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from ottla.broker.errors import FrameError
 from ottla.broker.wire.client_requests import API_KEYS
 
 SPOKEN = {"fetch": (4, 11), "list_offsets": (1, 5), "metadata": (4, 10)}
-"""The versions asked for, by API."""
+"""The supported versions, by API: first and last."""
 _CHUNK = 1 << 20
 
 
 class UnfitError(Exception):
-    """The broker serves no version of an API that is needed here."""
+    """The broker serves no supported version of an API that is needed here."""
 
 
 class Connection:
     """See the module's docstring. Made by `connect`; used by one thread."""
 
     def __init__(self, address: tuple[str, int], timeout: float) -> None:
-        """Connect. `timeout` seconds are the limit of every wait. Raises `OSError`, also for what
-        is no address, as a broker may name others; `FrameError`, `UnfitError`."""
+        """Connect. `timeout`: the limit of every wait, in seconds. Raises `OSError`, also for an
+        invalid address, because a broker may name one; `FrameError`, `UnfitError`."""
         self._exchange = Exchange("ottla-spark")
         try:
             self._socket = socket.create_connection(address, timeout)
@@ -57,8 +56,8 @@ class Connection:
         return versions
 
     def call(self, api: str, **fields: Any) -> Any:
-        """Send a request and wait for its response entity. Raises `OSError`, `FrameError`; then the
-        connection is of no use any more."""
+        """Send a request and wait for its response entity. Raises `OSError`, `FrameError`; after
+        that the connection cannot be used any more."""
         return self._ask(api, self._versions[api], fields)
 
     def _ask(self, api: str, version: int, fields: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What a leader answers to a fetch: batches that can be, and what is wrong behind them. Pure."""
+"""A leader's answer to a fetch: its valid batches, and what is wrong after them. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Fetched(NamedTuple):
 
     batches: list[RecordBatch]
     at: Offset
-    """Where to go on if there is none: behind what is gone."""
+    """Where to go on if there is no batch: after what is gone."""
     damage: str = ""
-    """What is wrong with the bytes behind these batches."""
+    """What is wrong with the bytes after these batches; empty: nothing."""
 
 
 def split(records: bytes, at: Offset, high_watermark: Offset) -> Fetched:
-    """The first batch comes whole, however small the limits of a fetch are (KIP-74), and holds `at`
-    or what comes next; offsets rise up to the high watermark. No CRC is over them. Raises
-    `UnfitError`."""
+    """Split the bytes into batches. The first batch comes whole, however small the limits of a
+    fetch are (KIP-74), and holds `at` or what comes next; offsets rise up to the high watermark.
+    CRCs are not checked here. Raises `UnfitError`."""
     damage = ""
     try:
         batches = split_batches(records)

@@ -1,13 +1,13 @@
-"""Topics as a node's data folder has them: what `ottla up --data-dir` left, or is writing now.
+"""Topics in a node's data folder: what `ottla up --data-dir` left, or is writing now.
 
 **Theory.** A folder holds one Raft log per partition and the controller's (group 0), which says
-which group is which partition. Offsets count records and log indexes count entries; they rise
+which group is which partition. Offsets count records and log indexes count entries. Both rise
 together, so the entry of an offset is found by bisection, and nothing is read twice.
 
-A node's log is not what a consumer sees: there is no high watermark on a disk. What the last leader
-had not replicated is in it, and may be cut off when the node takes part again; records that
-DeleteRecords took from the middle of a batch are still there. The log of a cluster that came to
-rest holds exactly what consumers were shown.
+A node's log is not what a consumer sees, because there is no high watermark on a disk. It contains
+what the last leader had not replicated, which may be cut off when the node takes part again.
+Records that DeleteRecords took from the middle of a batch are still there. If the cluster has
+settled, the log holds exactly what consumers were shown.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from ottla.sim.studies.topics.identity import check_same
 from ottla.sim.studies.topics.offsets import Bounds, Placed, Range
 
 READ_BYTES = 1024 * 1024
-"""Read in one transaction: a long one would keep a running cluster from using pages again."""
+"""Bytes read in one transaction: a long one would keep a running cluster from reusing pages."""
 NEAR = 64
-"""How far back from the end the last batch is looked for at first, in entries."""
+"""How many entries back from the end the last batch is searched first."""
 
 
 class FolderTopics:
-    """See the module's docstring. Raises `SourceError` for whatever keeps it from being read."""
+    """See the module's docstring. Raises `SourceError` for everything that keeps it from being
+    read."""
 
     def __init__(self, path: str, node: int, *, strict: bool = True) -> None:
-        from ottla.log.lmdb_store import LmdbView  # costs memory: only where it is used
+        from ottla.log.lmdb_store import LmdbView  # costs memory, so only if it is used
 
         self._folder = Path(path)
         self._node = node
@@ -60,11 +61,11 @@ class FolderTopics:
             raise SourceError(str(error)) from None
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the folder."""
         self._view.close()
 
     def bounds(self, topic: str) -> dict[int, Bounds]:
-        """Where the log on this disk starts and ends, for every partition."""
+        """By partition, where the log on this disk starts and ends."""
         try:
             return {each.partition: self._bounds(each) for each in self._partitions(topic)}
         except StoreError as error:
@@ -75,7 +76,7 @@ class FolderTopics:
         return self.bounds(topic), frozenset()
 
     def topic_id(self, topic: str) -> str:
-        """The group of its first partition: numbers of groups are not given again."""
+        """The group of its first partition, because group numbers are not reused."""
         return str(self._partitions(topic)[0].group)
 
     def read(self, wanted: Range) -> Iterator[Placed]:
@@ -110,14 +111,14 @@ class FolderTopics:
     # ---- topics
 
     def _read_catalog(self) -> Catalog:
-        """Topics as the controller's log on this disk tells."""
+        """The topics according to the controller's log on this disk."""
         snapshot = self._view.snapshot(CONTROLLER_GROUP)
         catalog = Catalog("") if snapshot is None else Catalog.decode("", snapshot.data)
         at = 1 if snapshot is None else snapshot.meta.index + 1
         while entries := self._view.entries(CONTROLLER_GROUP, at, READ_BYTES):
             for entry in entries:
                 if entry.kind is EntryKind.COMMAND:
-                    with suppress(CommandError):  # changes nothing on the nodes either
+                    with suppress(CommandError):  # such a command changes nothing on nodes either
                         catalog.apply(entry.index, logged(cast(bytes, entry.payload)))
             at = entries[-1].index + 1
         return catalog
@@ -152,7 +153,7 @@ class FolderTopics:
         return Bounds(min(start, end), end)
 
     def _snapshot_bounds(self, group: GroupId) -> tuple[Offset, Offset]:
-        """Log start and end as the partition's snapshot has them (`Partition._compact`)."""
+        """Log start and end in the partition's snapshot (`Partition._compact`)."""
         snapshot = self._view.snapshot(group)
         if snapshot is None:
             return 0, 0
@@ -160,7 +161,7 @@ class FolderTopics:
         return int(body["log_start_offset"]), int(body["offsets"][1])
 
     def _last_batch(self, group: GroupId, first: LogIndex, last: LogIndex) -> RecordBatch | None:
-        """The last batch of a log; looked for from its end in steps that double."""
+        """The last batch of a log, searched from its end in steps that double."""
         reach = NEAR
         while True:
             begin = max(first, last + 1 - reach)
@@ -170,7 +171,7 @@ class FolderTopics:
             reach *= 2
 
     def _index_of(self, group: GroupId, offset: Offset) -> LogIndex:
-        """The first index behind which no batch ends before `offset`."""
+        """The first index after which no batch ends before `offset`."""
         state = self._view.state(group)
         if state is None:
             return 1
@@ -185,7 +186,7 @@ class FolderTopics:
         return low
 
     def _batches(self, group: GroupId, at: LogIndex) -> Iterator[tuple[LogIndex, RecordBatch]]:
-        """Batches from an index on, each with its own index; more bytes are read step by step."""
+        """Batches from an index on, each with its own index; bytes are read step by step."""
         size = READ_BYTES // 16
         while entries := self._view.entries(group, at, size):
             for entry in entries:

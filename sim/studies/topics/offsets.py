@@ -1,12 +1,12 @@
 """From offsets to ranges: what a batch, or a micro-batch, reads of which partition. Pure.
 
 **Theory.** A partition's *bounds* are its log start and its high watermark. Ranges are half open:
-`start` is read, `end` is not. A micro-batch of bounded size is dealt out as water is poured: every
-partition gets the same number of records, those that have fewer leave theirs to the others. So no
-partition waits for another one to be read to its end.
+`start` is read, `end` is not. A micro-batch of limited size gives every partition the same number
+of records; partitions with fewer leave the rest to the others. So no partition waits until another
+one is read to its end.
 
-The offsets of a stream name every partition it has met. One that is missing at the start came into
-being later, and is read from its first record on.
+The offsets of a stream name every partition that it has met. A partition that is missing in the
+start offsets was created later, and is read from its first record on.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from ottla.sim.studies.topics.asked import (
 
 
 class Bounds(NamedTuple):
-    """What there is of one partition."""
+    """The range of offsets of one partition."""
 
     start: Offset
     """The log start offset."""
     end: Offset
-    """The high watermark: behind the last record a consumer may see."""
+    """The high watermark: after the last record that a consumer may see."""
 
 
 class Range(NamedTuple):
@@ -42,13 +42,14 @@ class Range(NamedTuple):
     partition: int
     start: Offset
     end: Offset
-    """Behind the last record."""
+    """After the last record."""
     topic_id: str | None = None
-    """Which topic of that name, where it is known."""
+    """The id of the topic; None: not known."""
 
 
 class Placed(NamedTuple):
-    """A batch, and from which of its offsets on it is read: what is below was deleted, or read."""
+    """A batch, and the first of its offsets that is read: those below were deleted, or read
+    before."""
 
     at: Offset
     batch: RecordBatch
@@ -59,8 +60,8 @@ Known: TypeAlias = Mapping[str, Mapping[int, Bounds]]
 
 
 def placed(place: Place, known: Known) -> Offsets:
-    """The offsets that a user's words mean now. JSON names every partition, as for Spark's own
-    source, and no offset behind a log's end. Raises `SourceError`."""
+    """The offsets that the user's options mean now. JSON names every partition, as in Spark's own
+    source, and no offset after a log's end. Raises `SourceError`."""
     if place == EARLIEST:
         return {t: {str(p): b.start for p, b in found.items()} for t, found in known.items()}
     if place == LATEST:
@@ -100,9 +101,8 @@ def _meant(place: str, offset: Offset, bounds: Bounds) -> Offset:
 
 
 def forward(start: Offsets, end: Offsets, gone: Offsets) -> None:
-    """Whoever asks for an end before his start asked for something else. Where all he asks for lies
-    below `gone`, which was deleted and is to be passed over, nothing is left to read. Raises
-    `SourceError`."""
+    """Raises `SourceError` if an end is before its start. If the whole range is below `gone`, which
+    was deleted and is to be skipped, nothing is left to read."""
     for topic, partitions in end.items():
         for partition, last in partitions.items():
             first = start[topic][partition]
@@ -116,8 +116,8 @@ def forward(start: Offsets, end: Offsets, gone: Offsets) -> None:
 def between(
     start: Offsets, end: Offsets, per_task: int, ids: Mapping[str, str] | None = None
 ) -> list[Range]:
-    """The ranges from `start` to `end`, none of more than `per_task` offsets; `ids` says of which
-    topics."""
+    """The ranges from `start` to `end`, each of at most `per_task` offsets; `ids`: the topics'
+    ids."""
     ranges: list[Range] = []
     for topic, partitions in end.items():
         for partition, last in partitions.items():
@@ -132,7 +132,7 @@ def between(
 def advanced(start: Offsets, end: Offsets, most: int) -> Offsets:
     """How far a micro-batch of at most `most` records goes from `start` towards `end`.
 
-    At least one record of each partition that has any: it always goes on.
+    It has at least one record of each partition that has any, so it always advances.
     """
     left = {
         (topic, partition): max(0, last - start.get(topic, {}).get(partition, 0))
@@ -152,7 +152,8 @@ def advanced(start: Offsets, end: Offsets, most: int) -> Offsets:
 def _poured(
     left: Mapping[tuple[str, str], int], most: int
 ) -> Iterator[tuple[tuple[str, str], int]]:
-    """Deal `most` out; who has least comes first, and what he leaves goes to the others."""
+    """Distribute `most`: partitions with least come first, and what they leave goes to the
+    others."""
     remaining = most
     by_size = sorted(left.items(), key=lambda each: (each[1], each[0]))
     for done, (place, size) in enumerate(by_size):
@@ -162,7 +163,7 @@ def _poured(
 
 
 def not_below(end: Offsets, reached: Offsets) -> Offsets:
-    """`end`, but nowhere before what was reached."""
+    """`end`, but never before `reached`."""
     return {
         topic: {
             **reached.get(topic, {}),
@@ -176,8 +177,8 @@ def not_below(end: Offsets, reached: Offsets) -> Offsets:
 
 
 def shorter(known: Known, reached: Offsets, without: Container[tuple[str, int]] = ()) -> str | None:
-    """What is wrong where a log ends before what was read of it; None where none does. Of those
-    `without` leader nothing is known."""
+    """What is wrong if a log ends before what was read of it; None: nothing. Partitions `without` a
+    leader are not checked."""
     for topic, found in known.items():
         for partition, offset in reached.get(topic, {}).items():
             if (topic, int(partition)) in without:

@@ -1,16 +1,16 @@
-"""Reading as asked: which ranges, which rows. What Spark's two readers have in common, without it.
+"""Reads what was asked for: which ranges, which rows. The common part of Spark's two readers.
 
-`Stream` is the bounded walk of a streaming query. It works with Spark 4.0 and 4.1, which ask for
-the latest offset without saying where the stream is, and with 4.2, which say it: before, the walk
-remembers itself where it is, and learns it after a restart from the first ranges it is asked for.
+`Stream` limits the micro-batches of a streaming query. Spark 4.0 and 4.1 ask for the latest offset
+without saying where the stream is; 4.2 says it. For the older versions the stream remembers where
+it is, and learns it after a restart from the first ranges that it is asked for.
 
-Offsets are a stream's own account of what it has read, and so is the id of each topic: what is
-another topic, or is shorter than it was, is no continuation. The first is an error at once. The
-second is one when waiting did not help: the leader that was asked may be one that is none any more
-and does not know it yet.
+Offsets are a stream's own record of what it has read, and so is the id of each topic. If a topic is
+another one, or shorter than it was, the stream cannot go on. The first is an error at once. The
+second is an error only if waiting did not help, because the leader that answered may be deposed
+without knowing it.
 
-Where a stream begins every partition must have a leader. One that has none later is left where it
-is, as that loses nothing, and the others go on; the offsets name it once that has lasted.
+When a stream begins, every partition must have a leader. If one has none later, the stream does not
+advance in it, which loses nothing, and the others go on. The offsets name it if that lasts.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ if TYPE_CHECKING:
 
 
 SHORT_FOR_S = 10.0
-"""Seconds for which a log may be shorter than it was, at most; a smaller `timeout` is less. A
-leader that is cut off from its cluster is one for about so long."""
+"""How many seconds a log may be shorter than it was, unless `timeout` is less. A leader that is cut
+off from its cluster leads for about so long."""
 _AGAIN_S = 0.2
 
 
 class Topics(Protocol):
-    """Where topics are read: `WireTopics` or `FolderTopics`. Raises `SourceError`."""
+    """A source of topics: `WireTopics` or `FolderTopics`. Raises `SourceError`."""
 
     def bounds(self, topic: str) -> dict[int, Bounds]:
-        """What there is of every partition."""
+        """The bounds of every partition."""
 
     def led(self, topic: str) -> tuple[dict[int, Bounds], frozenset[int]]:
-        """The same of every partition that can be asked now, and those that cannot."""
+        """The bounds of every partition that can be asked now, and the partitions that cannot."""
 
     def topic_id(self, topic: str) -> str | None:
-        """What tells a topic from others of its name; None where nobody says."""
+        """What tells a topic from others of the same name; None: not known."""
 
     def read(self, wanted: Range) -> Iterator[Placed]:
         """The batches that overlap a range, in order."""
 
     def close(self) -> None:
-        """Let go of whatever is open."""
+        """Close all that is open."""
 
 
 def opened(asked: Asked, met: Iterable[str] = ()) -> Topics:
-    """The topics that are asked for, and which of them were `met` before. Raises `SourceError`."""
+    """The topics that are asked for; `met`: those that existed before. Raises `SourceError`."""
     if asked.path:
         from ottla.sim.studies.topics.folder import FolderTopics
 
@@ -74,17 +74,17 @@ def opened(asked: Asked, met: Iterable[str] = ()) -> Topics:
 
 
 class Present(NamedTuple):
-    """What topics are at one moment."""
+    """The topics at one moment."""
 
     bounds: dict[str, dict[int, Bounds]]
     ids: Ids
     without: frozenset[Place] = frozenset()
-    """Partitions that have no leader now, and no bounds."""
+    """Partitions without a leader now, and so without bounds."""
 
 
 def present(asked: Asked, *, led: bool = False, met: Iterable[str] = ()) -> Present:
-    """Everything that is asked for, as it is now, or what is `led` of it. A topic that was `met` is
-    waited for where a broker does not know it. Raises `SourceError`."""
+    """All that is asked for, as it is now; `led`: only partitions with a leader. If a broker does
+    not know a topic that was `met`, this waits. Raises `SourceError`."""
     topics = opened(asked, met)
     without: frozenset[Place] = frozenset()
     bounds = {}
@@ -108,8 +108,8 @@ def present_behind(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Present:
-    """As `present`, of topics that were read so far before: waits a little where a log is shorter.
-    Raises `SourceError` when it stays so, or when a topic is another one."""
+    """As `present`, for topics that were read so far before: waits a little if a log is shorter.
+    Raises `SourceError` if it stays so, or if a topic is another one."""
     until = clock() + patience(asked)
     reached, before = parted(kept)
     while True:
@@ -165,10 +165,10 @@ class Stream:
         self._reached: Kept | None = None
         """How far micro-batches have been offered."""
         self._final: Present | None = None
-        """Where an `availableNow` ends."""
+        """Where an `availableNow` query ends."""
         self._short_since: float | None = None
         self._without: dict[Place, float] = {}
-        """Partitions that have no leader, and since when."""
+        """By partition without a leader, since when."""
 
     def first(self) -> Kept:
         """Where a stream without a checkpoint begins. Raises `SourceError`."""
@@ -177,11 +177,11 @@ class Stream:
         return self._reached
 
     def freeze(self) -> None:
-        """Nothing that comes from now on is offered. Raises `SourceError`."""
+        """Offer nothing that comes from now on. Raises `SourceError`."""
         self._final = present(self._asked)
 
     def next(self, start: Kept | None) -> Kept:
-        """Where the next micro-batch ends, behind `start` or behind the one before. Raises
+        """Where the next micro-batch ends, after `start` or the previous one. Raises
         `SourceError`."""
         kept = start or self._reached or self.first()
         reached, before = parted(kept)
@@ -189,7 +189,7 @@ class Stream:
         ids = same(before, now.ids)
         lost = shorter(now.bounds, reached, now.without)
         if lost and self._final is not None:
-            # The query ends when nothing is offered, so there is no later call to find it in.
+            # The query ends if nothing is offered, so no later call could find it.
             present_behind(self._asked, kept, self._clock, self._pause)
         else:
             self._watch(lost)
@@ -205,13 +205,14 @@ class Stream:
         return between(parted(start)[0], offsets, self._asked.per_partition, ids)
 
     def _lasting(self, without: frozenset[Place]) -> list[Place]:
-        """Those that have had no leader for longer than it takes to elect one."""
+        """The partitions that have had no leader for longer than an election takes."""
         now = self._clock()
         self._without = {place: self._without.get(place, now) for place in without}
         return [place for place, at in self._without.items() if now - at > patience(self._asked)]
 
     def _watch(self, lost: str | None) -> None:
-        """A log that stays shorter than it was has lost records, or is another one."""
+        """Raise an error if a log stays shorter than it was: it has lost records, or is another
+        one."""
         now = self._clock()
         if lost is None:
             self._short_since = None

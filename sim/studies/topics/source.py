@@ -1,8 +1,8 @@
-"""`format("ottla")` as Spark sees it: a Python data source, for batches and streams.
+"""`format("ottla")` for Spark: a Python data source, for batches and streams.
 
-The one module here that needs pyspark. Spark pickles its classes by name and calls them in Python
-processes of its own, on the driver for plans and on executors for rows, so `ottla` has to be
-importable there. Rows travel as Arrow record batches.
+Of these modules only this one needs pyspark. Spark pickles its classes by name and calls them in
+its own Python processes, on the driver for plans and on executors for rows, so `ottla` must be
+importable there. Rows are sent as Arrow record batches.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def _available_now() -> Any:
-    """What tells Spark from 4.2 on that a stream can end where the topic ends now."""
+    """The base class that tells Spark from 4.2 on that a stream can end at the present end of the
+    topic."""
     try:
         from pyspark.sql.streaming import datasource
     except ImportError:
@@ -41,7 +42,7 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(OttlaSource)
 
 
-class Piece(InputPartition):  # type: ignore[misc]  # what Spark gives is not checked
+class Piece(InputPartition):  # type: ignore[misc]  # pyspark's classes are untyped
     """A range for one task."""
 
     def __init__(self, wanted: Range) -> None:
@@ -53,7 +54,7 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # as above
 
     @classmethod
     def name(cls) -> str:
-        """What stands in `format`."""
+        """The name for `format`."""
         return "ottla"
 
     def schema(self) -> str:
@@ -73,7 +74,7 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # as above
 
 
 def _read(wanted: Asked, piece: InputPartition | None) -> Iterator[pa.RecordBatch]:
-    """Spark reads nothing at all, where there are no ranges, as one task without a range."""
+    """If there are no ranges, Spark reads one task without a range."""
     if isinstance(piece, Piece):
         yield from rows(wanted, piece.wanted)
 
@@ -85,11 +86,11 @@ class Reader(DataSourceReader):  # type: ignore[misc]  # as above
         self._asked = wanted
 
     def partitions(self) -> list[InputPartition]:
-        """What tasks read. Raises `SourceError`."""
+        """The ranges for tasks. Raises `SourceError`."""
         return [Piece(each) for each in batch_ranges(self._asked)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What one task read. Raises `SourceError`."""
+        """The rows of one task. Raises `SourceError`."""
         return _read(self._asked, partition)
 
 
@@ -111,13 +112,13 @@ class StreamReader(DataSourceStreamReader, _available_now()):  # type: ignore[mi
         return self._stream.next(start)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
-        """The query ends where the topics end now."""
+        """Let the query end where the topics end now."""
         self._stream.freeze()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """What tasks read for one micro-batch."""
+        """The ranges for the tasks of one micro-batch."""
         return [Piece(each) for each in self._stream.ranges(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What one task read. Raises `SourceError`."""
+        """The rows of one task. Raises `SourceError`."""
         return _read(self._asked, partition)

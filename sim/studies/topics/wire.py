@@ -1,16 +1,16 @@
-"""Topics of a live cluster, read over Kafka's protocol, through the death of leaders.
+"""Topics of a live cluster, read over Kafka's protocol, also while leaders die.
 
-**Theory.** Everything asked here can be asked again: nothing changes by reading. So every question
-is a loop (`_insist`): who leads is looked up, the leader is asked, and whatever goes wrong on the
-way (nobody listens, the leader resigned, a new one does not know its high watermark yet) is a
-reason to look up again, until `timeout` seconds have passed without an answer. What has been read
-stays read: a range goes on behind the last batch that came.
+**Theory.** Everything that is asked here can be asked again, because reading changes nothing. So
+every question is a loop (`_insist`): look up the leader, then ask it. Any error (nobody listens,
+the leader resigned, a new one does not know its high watermark yet) is a reason to look up again,
+until `timeout` seconds have passed without an answer. What has been read is not read again: a range
+goes on after the last batch that came.
 
-Four things are no matter of waiting. A topic with another id than the one asked for is another
-topic. A batch whose header, offsets or CRC are wrong is fetched once more, for that may have come
-about on the way, and then called damaged. Records below the log start are gone: that is
-`DataLossError`, or with `strict` off the range goes on at the log start. And a log that ends before
-what was read of it has lost what consumers had seen: that is an error once waiting did not help,
+Four errors do not go away by waiting. A topic with another id than the one asked for is another
+topic. A batch whose header, offsets or CRC are wrong is fetched once more, because it may have been
+damaged on the way, and then reported as damaged. Records below the log start are gone: that is
+`DataLossError`, or with `strict` off the range goes on at the log start. A log that ends before
+what was read of it has lost what consumers had seen. That is an error only if waiting did not help,
 because on Kafka a new leader's high watermark may be behind for a moment.
 """
 
@@ -39,7 +39,7 @@ from ottla.sim.studies.topics.identity import check_same
 from ottla.sim.studies.topics.offsets import Bounds, Placed, Range
 
 UNKNOWN_FOR = 5.0
-"""Seconds for which a topic may be unknown: a node that just started has not heard of it."""
+"""Seconds for which a topic may be unknown: a node that has just started may not know it yet."""
 FETCH_BYTES = 4 * 1024 * 1024
 FETCH_WAIT_MS = 500
 _NOTHING_MADE = {
@@ -48,7 +48,7 @@ _NOTHING_MADE = {
     "include_topic_authorized_operations": False,
 }
 _FEW = 10
-"""Names of topics that a line bears."""
+"""How many names of topics fit in a line."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _ANSWER_WITHIN = 10.0
 """Seconds after which a broker that does not answer counts as dead."""
@@ -58,7 +58,8 @@ _T = TypeVar("_T")
 
 
 class _NotYetError(Exception):
-    """No answer this time, and maybe later: the text says why, `within` how much later at most."""
+    """No answer this time, but maybe later. The text says why; `within`: after how many seconds at
+    most."""
 
     def __init__(self, text: str, within: float = float("inf")) -> None:
         super().__init__(text)
@@ -66,18 +67,19 @@ class _NotYetError(Exception):
 
 
 class _NoLeaderError(_NotYetError):
-    """Nobody leads a partition, as others say: the text is of which, and for how long comes."""
+    """A partition has no leader, according to other nodes. The text names the partition; the time
+    is added to it."""
 
     def __init__(self, partition: str) -> None:
         super().__init__(f"{partition} has had no leader")
 
 
 class _NoTopicError(_NotYetError):
-    """No topic is called so, as a broker says."""
+    """A broker says that there is no topic of that name."""
 
 
 class WireTopics:
-    """See the module's docstring. One thread's; `close` when done."""
+    """See the module's docstring. For one thread; `close` it at the end."""
 
     def __init__(
         self,
@@ -92,12 +94,12 @@ class WireTopics:
         self._strict = strict
         self._connections: dict[Address, Connection] = {}
         self._brokers: list[Address] = []
-        """All that metadata named: the bootstrap addresses may be dead by now."""
+        """All brokers that metadata named: the bootstrap addresses may be dead by now."""
         self._leaders: dict[str, dict[int, Address | None]] = {}
         self._ids: dict[str, str | None] = {}
-        """Ids of topics by the metadata that named their leaders; None where it has none."""
+        """Ids of topics from the metadata that named their leaders; None: it has none."""
         self._met = set(met)
-        """Topics that were there once: who says that there is none may not know yet."""
+        """Topics that existed before: a broker that does not know one may just not know it yet."""
 
     def close(self) -> None:
         """End all connections."""
@@ -110,12 +112,12 @@ class WireTopics:
         return self._insist(f"offsets of {topic}", lambda: self._bounds(topic))
 
     def led(self, topic: str) -> tuple[dict[int, Bounds], frozenset[int]]:
-        """As `bounds`, of the partitions whose leaders answer now, and those whose leaders do not.
-        Waits where none does. Raises `SourceError`."""
+        """As `bounds`, for the partitions whose leaders answer now, and the set of the others.
+        Waits if no leader answers. Raises `SourceError`."""
         return self._insist(f"offsets of {topic}", lambda: self._led(topic))
 
     def topic_id(self, topic: str) -> str | None:
-        """The topic's id; None where the broker names none. Raises `SourceError`."""
+        """The topic's id; None: the broker names none. Raises `SourceError`."""
         self._insist(f"id of {topic}", lambda: self._look_up(topic))
         return self._ids[topic]
 
@@ -144,7 +146,7 @@ class WireTopics:
     # ---- asking again
 
     def _insist(self, what: str, attempt: Callable[[], _T]) -> _T:
-        """What `attempt` returns once it does. Raises `SourceError` when time is up."""
+        """The result of `attempt` as soon as it succeeds. Raises `SourceError` if time is up."""
         begun = time.monotonic()
         pause = _FIRST_PAUSE
         while True:
@@ -161,7 +163,7 @@ class WireTopics:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _given_up(self, what: str, error: Exception, limit: float) -> str:
-        """What is said when time is up: what was asked for, what came last, and what to do."""
+        """The message if time is up: what was asked for, the last error, and what to do."""
         if isinstance(error, _NoLeaderError):
             return f"{error} for {limit:g} s"
         if isinstance(error, _NoTopicError):
@@ -172,7 +174,7 @@ class WireTopics:
         return f"{told}; start a broker there, or mend bootstrap" if never else told
 
     def _there(self) -> str:
-        """Which topics there are, if those are few."""
+        """Which topics exist, if they are few."""
         with suppress(OSError, FrameError, UnfitError):
             answer = self._any("metadata", topics=None, **_NOTHING_MADE)
             names = sorted(str(each.name) for each in answer.topics if not each.is_internal)
@@ -205,7 +207,7 @@ class WireTopics:
     # ---- who leads
 
     def _look_up(self, topic: str) -> dict[int, Address | None]:
-        """Leader of each partition; None where there is none now."""
+        """Leader of each partition; None: there is none now."""
         known = self._leaders.get(topic)
         if known is None:
             known = self._leaders[topic] = self._metadata(topic)
@@ -215,7 +217,7 @@ class WireTopics:
         wanted = [{"name": topic, "topic_id": ZERO_ID}]
         for answer in self._all("metadata", topics=wanted, **_NOTHING_MADE):
             if answer.topics[0].error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                break  # one that just started has not heard of it, and others have
+                break  # one that has just started may not know it; others do
         addresses = {each.node_id: (each.host, each.port) for each in answer.brokers}
         self._brokers = list(addresses.values())
         (found,) = answer.topics
@@ -232,12 +234,12 @@ class WireTopics:
         return {each.partition_index: addresses.get(each.leader_id) for each in found.partitions}
 
     def _any(self, api: str, **fields: Any) -> Any:
-        """Ask whoever answers. Raises what the last one asked came to."""
+        """Ask any broker that answers. Raises the error of the last one asked."""
         return next(self._all(api, **fields))
 
     def _all(self, api: str, **fields: Any) -> Iterator[Any]:
-        """Ask one after the other, those who answer. Raises, where nobody does, what the last one
-        asked came to."""
+        """Ask the brokers one after the other; yields the answers. If there is none, raises the
+        error of the last one asked."""
         error: Exception | None = ConnectionRefusedError("no broker is known")
         for address in dict.fromkeys((*self._brokers, *self._bootstrap)):
             try:
@@ -267,7 +269,7 @@ class WireTopics:
     def _answers(
         self, topic: str, only: int | None = None
     ) -> tuple[dict[int, Bounds], dict[int, Exception]]:
-        """Bounds of the partitions, and why there are none of the others."""
+        """Bounds of the partitions, and for the others the reason why there are none."""
         by_leader: dict[Address, list[int]] = {}
         missing: dict[int, Exception] = {}
         for partition, leader in self._look_up(topic).items():
