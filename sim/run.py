@@ -37,6 +37,7 @@ from ottla.sim.chance.outside import ordered, refused
 from ottla.sim.clients.odd_requests import OddRequests
 from ottla.sim.clients.questions import Questions
 from ottla.sim.clients.topic_requests import TopicRequests
+from ottla.sim.clients.visits import begin_visits
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending.breaking import Breaking, Broke, in_order
 from ottla.sim.ending.ending import MS, Ending
@@ -45,10 +46,11 @@ from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.decisions import differing
 from ottla.sim.invariants.findings import Anomaly, Findings
 from ottla.sim.invariants.index import Index
-from ottla.sim.invariants.judge import attach, judged_at_the_end
+from ottla.sim.invariants.judge import attach, judged_at_the_end, judged_by
 from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults
+from ottla.sim.plugins.own import OwnInvariant, added, switched_off
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.swarm import SITUATION, SWARM, draw
 from ottla.sim.world.request_watch import note_unanswered
@@ -132,21 +134,27 @@ def run_choices(
 def _run(
     choices: Choices, settings: RunConfig, watching: Sequence[Callable[[World], None]]
 ) -> Outcome:
-    world = World(settings, choices)
-    # Beyond the budget promises are broken on purpose, and the run goes on to show the results.
-    online = attach(world.history, stop=not beyond_the_budget(settings))
-    for each in watching:
-        each(world)
-    clients = make_clients(world)
-    ending = Ending(world, clients)
-    with Breaking(world.history) as playing:
-        _play(world, ending)
+    with switched_off(settings.mutants, settings.plugins):  # for the broker, not for its judges
+        world = World(settings, choices)
+        # Beyond the budget promises are broken on purpose, and the run goes on to show the results.
+        online = attach(world.history, stop=not beyond_the_budget(settings))
+        for each in watching:
+            each(world)
+        clients = make_clients(world)
+        ending = Ending(world, clients)
+        with Breaking(world.history) as playing:
+            _play(world, ending)
     judged = _Judged(playing.anomalies)
     with Breaking(world.history) as judging:
         judged = _judged(world, online, playing)
-    outcome = _outcome(world, ending, [*judged.anomalies, *judging.anomalies], judged.weakened)
+    broke = playing.broke or judging.broke
+    own: list[Anomaly] = []
+    if not playing.ended and not judging.broke:
+        own, broke = judged_by_own(world)
+    anomalies = in_order([*judged.anomalies, *judging.anomalies], own)
+    outcome = _outcome(world, ending, anomalies, judged.weakened)
     outcome.noted, outcome.unjudged = judged.notes, judged.unjudged
-    outcome.broke = playing.broke or judging.broke
+    outcome.broke = broke
     return outcome
 
 
@@ -158,6 +166,7 @@ def _play(world: World, ending: Ending) -> None:
     OddRequests(world).start()
     Questions(world).start()
     TopicRequests(world).start()
+    begin_visits(world)
     ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)
     nemesis.stop()
@@ -176,6 +185,21 @@ class _Judged:
     weakened: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unjudged: dict[str, int] = field(default_factory=dict)
+
+
+def judged_by_own(world: World) -> tuple[list[Anomaly], Broke | None]:
+    """What the invariants of a run's plugins find at its end, and what the first broke with that
+    broke itself: that costs the others nothing."""
+    found: list[Anomaly] = []
+    broke: Broke | None = None
+    own = added(world.config.plugins, OwnInvariant)
+    index = Index(world.history.rows if own else ())
+    for each in own:
+        with Breaking(world.history) as judging:
+            found += judged_by(each, index)
+        found += judging.anomalies
+        broke = broke or judging.broke
+    return found, broke
 
 
 def _judged(world: World, online: Findings, playing: Breaking) -> _Judged:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ottla.broker.config import FlushPolicy
 from ottla.sim.chance.choices import Choices
+from ottla.sim.clients.visits import begin_visits
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending.breaking import Breaking, in_order
 from ottla.sim.ending.ending import MS, Ending
@@ -22,7 +23,8 @@ from ottla.sim.invariants.judge import judge
 from ottla.sim.invariants.weaker import noted, unsynced, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.failures import FAILURES
-from ottla.sim.run import Outcome, Verdict, digest, undisturbed
+from ottla.sim.plugins.own import switched_off
+from ottla.sim.run import Outcome, Verdict, digest, judged_by_own, undisturbed
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import World
 
@@ -45,12 +47,13 @@ def run_whole(
     config.check_lag()
     plan = None if failure is None else BY_NAME[failure].plan
     with undisturbed():
-        world = World(config, choices)
-        for each in watching:
-            each(world)
-        ending = Ending(world, make_clients(world))
-        with Breaking(world.history) as playing:
-            _play(world, ending, plan)
+        with switched_off(config.mutants, config.plugins):
+            world = World(config, choices)
+            for each in watching:
+                each(world)
+            ending = Ending(world, make_clients(world))
+            with Breaking(world.history) as playing:
+                _play(world, ending, plan)
         rows = world.history.rows
         found = judge(rows)
         anomalies: Sequence[Anomaly] = [*playing.verdicts, *found.anomalies]
@@ -59,11 +62,13 @@ def run_whole(
             weakened, anomalies = weighed(rows, anomalies)
         elif config.flush == FlushPolicy.OFF.value:
             weakened, anomalies = unsynced(Index(rows), anomalies)
-        anomalies = in_order(anomalies, playing.unexplained)
+        anomalies, broke = in_order(anomalies, playing.unexplained), playing.broke
         notes: list[str] = []
         if not playing.ended:
             index = Index(rows)
             weakened, notes = [*weakened, *weaker(index)], [*noted(index)]
+            own, broke = judged_by_own(world)
+            anomalies = in_order(anomalies, own)
         verdict = Verdict.WEAKENED if weakened else Verdict.OK
         outcome = Outcome(
             config,
@@ -76,7 +81,7 @@ def run_whole(
             digest(world),
             world.kernel.steps,
             world.kernel.now,
-            playing.broke,
+            broke,
             notes,
         )
     return outcome, found.broken
@@ -89,6 +94,7 @@ def _play(world: World, ending: Ending, plan: Callable[[World], None] | None) ->
     world.boot()
     if plan is not None:
         plan(world)
+    begin_visits(world)
     ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)
     ending.settle()

@@ -84,6 +84,7 @@ _BETWEEN = (
 """Libraries that call these functions on behalf of their caller."""
 _OURS = ("ottla.sim.asyncio_runs.", "ottla.sim.chance.outside")
 DECIDING = (
+    "ottla_plugin_",
     "ottla.broker.",
     "ottla.idempotency.",
     "ottla.log.",
@@ -99,6 +100,7 @@ DECIDING = (
     "ottla.sim.history.history",
     "ottla.sim.mutants",
     "ottla.sim.nemesis",
+    "ottla.sim.plugins.own",
     "ottla.sim.run",
     "ottla.sim.settings.link_times",
     "ottla.sim.settings.ranges",
@@ -134,8 +136,9 @@ DECIDING = (
     "ottla.sim.world.witness",
     "ottla.sim.world.world",
 )
-"""Prefixes of the names of modules that decide: all that a run imports (`tests/tidy` checks it),
-except the judges in `ottla.sim.invariants`, which may ask *any* member of a set for something."""
+"""Prefixes of the names of modules that decide: plugins, and all that a run imports (`tests/tidy`
+checks it), except the judges in `ottla.sim.invariants`, which may ask *any* member of a set for
+something."""
 
 
 class RefusedError(RuntimeError):

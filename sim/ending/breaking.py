@@ -10,8 +10,8 @@ there would be neither a tape nor a page to find it with.
 | `AnomalyError` | the anomaly that it carries |
 | `BrokerBug`, `ProtocolViolation` | sim-I00 |
 | `NotLive`, `StandstillError` | sim-I31 |
-| `ConfigError` | a refusal, passed on to the caller |
-| any other `Exception` | sim-I00: the run itself broke, and where |
+| `ConfigError` | a refusal, passed on to the caller; that of a plugin is as any other |
+| any other `Exception` | sim-I00: the run itself broke, or a plugin, and where |
 
 A run that itself broke fails, but says nothing about what it was to show: it kills no mutant, and a
 study counts it in no figure. No fault explains it, nor what was swallowed.
@@ -40,6 +40,7 @@ from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.ending.ending import NotLive
 from ottla.sim.history.history import History
 from ottla.sim.invariants.findings import Anomaly, AnomalyError
+from ottla.sim.plugins.own import plugin_in
 from ottla.sim.world.kernel import StandstillError
 from ottla.sim.world.world import BrokerBug
 
@@ -89,8 +90,8 @@ def _place(trace: TracebackType | None) -> str:
 
 
 def itself_broke(error: BaseException) -> str:
-    """The text about a run that ended with an exception that is no verdict."""
-    return f"the run itself broke: {told(error)}"
+    """The text about a run that ended with an exception that is no verdict: what broke."""
+    return f"{plugin_in(error) or 'the run itself'} broke: {told(error)}"
 
 
 def in_order(found: Iterable[Anomaly], unexplained: Iterable[Anomaly]) -> list[Anomaly]:
@@ -189,7 +190,9 @@ def _ended_by(error: BaseException, history: History) -> Anomaly | None:
     """See the module's docstring. None: the exception is not handled here."""
     if isinstance(error, AnomalyError):
         return error.anomaly
-    if isinstance(error, ConfigError) or not isinstance(error, Exception):
+    if not isinstance(error, Exception) or (
+        isinstance(error, ConfigError) and not plugin_in(error)
+    ):
         return None
     if isinstance(error, (BrokerBug, ProtocolViolation)):
         return anomaly_here(history, _BUG, str(error))

@@ -27,6 +27,7 @@ from ottla.sim.invariants.numbers import (
 )
 from ottla.sim.invariants.registry import INVARIANTS
 from ottla.sim.invariants.resent import Duplicate, copies
+from ottla.sim.plugins.own import OwnInvariant
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,17 @@ def judged_at_the_end(index: Index) -> Iterator[Anomaly]:
     for row in INVARIANTS:
         if row.place is Place.END and row.judge is not None and not isinstance(row.judge, type):
             yield from islice(row.judge(index), 1)
+
+
+def judged_by(own: OwnInvariant, index: Index) -> Iterator[Anomaly]:
+    """The first anomaly of an invariant of a plugin. Raises whatever that raises, and `TypeError`
+    if it yields no row and text."""
+    for found in islice(own.function(index), 1):
+        match found:
+            case (Event(eid=eid), str(text)):
+                yield Anomaly(own.id, eid, text)
+            case _:
+                raise TypeError(f"{own.id} yields a row and a text, not {found!r}")
 
 
 class Retold:

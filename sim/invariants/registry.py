@@ -17,6 +17,7 @@ from ottla.sim.invariants.rows.metadata import METADATA
 from ottla.sim.invariants.rows.producers import PRODUCERS
 from ottla.sim.invariants.rows.raft import RAFT
 from ottla.sim.invariants.rows.readers import READERS
+from ottla.sim.plugins.own import OwnInvariant, added
 
 INVARIANTS: tuple[Invariant, ...] = tuple(
     sorted((*CLIENTS, *CONTROLLER, *METADATA, *PRODUCERS, *RAFT, *READERS), key=lambda row: row.id)
@@ -29,6 +30,8 @@ WAITING: dict[str, str] = {
 """Numbers of the catalogue without a row, and why (docs/not-implemented.md)."""
 
 _BY_ID = {row.id: row for row in INVARIANTS}
+_ITSELF = ("an invariant of the broker itself", "the broker's own assertions hold")
+"""What is said of the one that has no row, sim-I00."""
 
 
 def invariant(name: str) -> Invariant:
@@ -37,3 +40,12 @@ def invariant(name: str) -> Invariant:
     if name in _BY_ID:
         return _BY_ID[name]
     raise LookupError(f"there is no invariant {name!r}: {WAITING.get(name, 'unknown')}")
+
+
+def said_of(name: str, plugins: str = "") -> tuple[str, str]:
+    """What the invariant of that id is called when it does not hold, and what must hold; one of a
+    run's plugins perhaps."""
+    if name in _BY_ID:
+        return _BY_ID[name].name, _BY_ID[name].says
+    own = {each.id: each.says for each in added(plugins, OwnInvariant)}
+    return (name, own[name]) if name in own else _ITSELF

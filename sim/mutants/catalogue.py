@@ -25,6 +25,7 @@ from ottla.sim.mutants.conditions import (
     short_of,
 )
 from ottla.sim.mutants.mutant import Mutant, Mutants
+from ottla.sim.plugins.own import PREFIX, OwnMutant, added
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Row:
     """One mutant."""
 
     id: str
-    mutant: Mutant
+    mutant: Mutant | None
+    """None: one of a plugin."""
     lacks: str
     conditions: Conditions = SWARM
     blind: str = ""
@@ -286,5 +288,15 @@ BY_ID = {each.id: each for each in CATALOGUE}
 
 
 def mutants_of(ids: str) -> Mutants:
-    """The mutants with these ids, separated by spaces. Raises `KeyError` for an unknown one."""
-    return frozenset(BY_ID[each].mutant for each in ids.split())
+    """The mutants with these ids, separated by spaces, without those of plugins: those are
+    functions (`ottla.sim.plugins.own.switched_off`). Raises `KeyError` for an unknown one."""
+    ours = [each for each in ids.split() if not each.startswith(PREFIX)]
+    return frozenset([mutant for each in ours if (mutant := BY_ID[each].mutant)])
+
+
+def of_plugins(told: str) -> dict[str, Row]:
+    """The mutants of these plugins, by id."""
+    return {
+        each.id: Row(each.id, None, each.says, Conditions(each.settings, each.why))
+        for each in added(told, OwnMutant)
+    }

@@ -1,10 +1,11 @@
 """The nemesis: which programs take part in a run, and when each begins.
 
 Once in a period it draws nothing, or a program. A run's configuration may name the programs that it
-draws from. Otherwise it draws from all programs except some that the seed leaves out for the whole
-run (swarm testing: a fault that is always there hides what shows only without it). With
-`fault_kinds` the seed picks only a few programs, so that they come again and again, and overlap.
-Nothing is the plain choice, so taking a choice off a tape takes one fault out of the run.
+draws from. Otherwise it draws from all programs, those of plugins too, except some that the seed
+leaves out for the whole run (swarm testing: a fault that is always there hides what shows only
+without it). With `fault_kinds` the seed picks only a few programs, so that they come again and
+again, and overlap. Nothing is the plain choice, so taking a choice off a tape takes one fault out
+of the run.
 
 A program that needs more nodes than a run has takes no part in it, even if it is named: if the seed
 draws the number of nodes, the caller cannot know it. If both were set, that is refused
@@ -21,6 +22,7 @@ from ottla.sim.chance.delays import exponential
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.programs import PROGRAMS, Program
+from ottla.sim.plugins.own import OwnFault, added
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.swarm import free
 from ottla.sim.world.world import World
@@ -37,7 +39,7 @@ class Nemesis:
         self._period = world.config.fault_every_ms * MS
         named = programs_told(self._world.config)
         told = bool(named)
-        self._drawn_from: Sequence[Program] = named or PROGRAMS
+        self._drawn_from: Sequence[Program] = named or (*PROGRAMS, *own(self._world.config))
         nodes = self._world.config.nodes
         possible = [each for each in self._drawn_from if nodes >= each.nodes]
         kinds = self._world.config.fault_kinds
@@ -82,17 +84,25 @@ class Nemesis:
         self._hand.stopped = True
 
 
-def named(name: str) -> Program:
-    """The program of that name. Raises `ConfigError`."""
-    found = _BY_NAME.get(name)
+def own(config: RunConfig) -> list[Program]:
+    """The programs of a run's plugins."""
+    faults = added(config.plugins, OwnFault)
+    return [Program(each.id, "", each.function, each.nodes) for each in faults]
+
+
+def named(name: str, others: Sequence[Program] = ()) -> Program:
+    """The program of that name, one of `others` perhaps. Raises `ConfigError`."""
+    known = _BY_NAME | {each.name: each for each in others}
+    found = known.get(name)
     if found is None:
-        raise ConfigError(f"no such fault: {no_such(name, _BY_NAME, all_of_them=True)}")
+        raise ConfigError(f"no such fault: {no_such(name, known, all_of_them=True)}")
     return found
 
 
 def programs_told(config: RunConfig) -> tuple[Program, ...]:
     """The programs that the settings name. Raises `ConfigError`."""
-    return tuple([named(each) for each in config.faults.split()])
+    others = own(config)
+    return tuple([named(each, others) for each in config.faults.split()])
 
 
 def check_faults(config: RunConfig) -> None:

@@ -10,6 +10,7 @@ import re
 from functools import partial
 from pathlib import Path
 
+from ottla.sim.plugins.own import switched_off
 from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import Recorder
 from ottla.sim.run import undisturbed
@@ -31,8 +32,8 @@ class NoSuchActError(Exception):
 class _Recorded(Script):
     """A script with a recorder."""
 
-    def __init__(self, mutant: str):
-        super().__init__(mutant)
+    def __init__(self, mutant: str, plugins: str):
+        super().__init__(mutant, plugins)
         self.recorder = Recorder()
 
     def make_world(self, config: RunConfig) -> World:
@@ -57,8 +58,11 @@ def scenario_named(name: str) -> Path | None:
     return next((each for each in files() if asked in {each.stem, each.stem.split("_")[0]}), None)
 
 
-def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recording:
-    """Play an act, counted from 1, watched. `mutant`: the mechanism that is switched off, if any.
+def record_scenario(
+    path: Path, act: int, mutant: str, command: str, *, plugins: str = ""
+) -> Recording:
+    """Play an act, counted from 1, watched. `mutant`: the mechanism that is switched off, if any;
+    `plugins`: the setting of that name.
 
     Raises `NoSuchActError`, and for the user's own files `ScenarioError` and `OSError`.
     """
@@ -66,8 +70,8 @@ def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recordin
     told, acts = said_of(path, text), acts_of(text)
     if not 0 < act <= len(acts):
         raise NoSuchActError(f"{path.stem} has {len(acts)} acts")
-    script = _Recorded(mutant)
-    with undisturbed():
+    script = _Recorded(mutant, plugins)
+    with undisturbed(), switched_off(mutant, plugins):
         try:
             for line in acts[act - 1]:
                 run_line(partial(script.run, line.words), line)

@@ -29,11 +29,12 @@ def said_of(path: Path, text: str) -> Opening:
         return Opening(path.stem, "", said, "", "", ())
 
 
-def play(text: str) -> tuple[str, Sequence[str]]:
+def play(text: str, plugins: str = "") -> tuple[str, Sequence[str]]:
     """The scenario with what happens after each of its commands, and the findings that none of its
-    lines expects. Raises `ScenarioError`."""
+    lines expects. Invariants of `plugins` judge it, too, and its lines may name their mutants.
+    Raises `ScenarioError`."""
     acts_of(text)
-    script = Script()
+    script = Script(plugins=plugins)
     try:
         script.play(text)
     except BrokerBug as bug:

@@ -69,6 +69,8 @@ from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import Verdict, attach, judge, judged_at_the_end
 from ottla.sim.invariants.weaker import weaker
+from ottla.sim.plugins.own import switched_off
+from ottla.sim.run import judged_by_own
 from ottla.sim.scenarios.asking import PATIENCE, Asking
 from ottla.sim.scenarios.faults import Faults, span_of
 from ottla.sim.scenarios.lines import commands_in, run_line
@@ -98,10 +100,11 @@ def choices_of(config: RunConfig) -> Choices:
 
 
 class Script:
-    """Plays one file. `anomalies`: what every `mutant` and `judge` found, in order."""
+    """Plays one file. `plugins` take part in its worlds, but for their faults and clients."""
 
-    def __init__(self, mutant: str = ""):
+    def __init__(self, mutant: str = "", plugins: str = ""):
         self.mutant = mutant
+        self.plugins = plugins
         self._stage = Stage(self.run)
         self._wires = Wires(self._stage)
         others = (Asking(self._stage), Faults(self._stage), Models(self._stage))
@@ -194,7 +197,8 @@ class Script:
             name: int(text) if text.lstrip("-").isdigit() else text for name, text in told.items()
         }
         nodes = int(count)
-        config = RunConfig().with_(**_QUIET, nodes=nodes, replicas=nodes, mutants=self.mutant)
+        without = {"mutants": self.mutant, "plugins": self.plugins}
+        config = RunConfig().with_(**_QUIET, nodes=nodes, replicas=nodes, **without)
         config = config.with_(**values)
         self._stage.begin(self.make_world(config))
         self._wires.begin()
@@ -329,7 +333,8 @@ class Script:
         judged, index = judge(rows), Index(rows)
         self.excused, found = self._excused(self._of_the_act(judged, index))
         self.excused += weaker(index)
-        self.found = in_order(found, self._swallowed.before(None))
+        by_own, _ = judged_by_own(world)
+        self.found = in_order(found, [*self._swallowed.before(None), *by_own])
         self.acts_judged += 1
         for line in verdict(rows, judged, self.found, self.excused, self._stage.names):
             self._stage.say(line)
@@ -373,10 +378,11 @@ class Script:
     def do_mutant(self, mutant: str, _arrow: str, *wanted: str) -> None:
         """Play the act again without a safety mechanism."""
         assert wanted, f"nobody is to notice {mutant}"
-        again = Script(mutant)
+        again = Script(mutant, self.plugins)
         try:
-            for line in self._act:
-                again.run(line.split())
+            with switched_off(mutant, self.plugins):
+                for line in self._act:
+                    again.run(line.split())
         except BrokerBug as bug:
             again.ended_by(bug)
         for each in again.found:

@@ -18,13 +18,13 @@ from ottla.sim.history.history import Event
 from ottla.sim.invariants.findings import ACKS_ALL, Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import Verdict
-from ottla.sim.invariants.registry import INVARIANTS
+from ottla.sim.invariants.registry import said_of
+from ottla.sim.plugins.own import PREFIX
 from ottla.sim.scenarios.script_clients import Names
 from ottla.sim.world.batch import value_of
 from ottla.sim.world.world import World
 
 PLAIN = ("leader", "stepdown", "append", "truncate", "commit", "crash", "start", "snapshot")
-NAMES = {row.id: row.name for row in INVARIANTS}
 LONG = 20
 """Of a log with more records than this only the first and the last are shown."""
 _HASH = re.compile(r"-?\d{12,}")
@@ -158,5 +158,7 @@ def verdict(
 def found(anomaly: Anomaly) -> str:
     """An anomaly in one line, without hashes."""
     text = _HASH.sub("...", anomaly.text.splitlines()[0])
-    name = NAMES.get(anomaly.invariant, "an invariant of the broker itself")
+    if anomaly.invariant.startswith(PREFIX):
+        return f"{anomaly.invariant}: {text}"
+    name, _ = said_of(anomaly.invariant)
     return f"{anomaly.invariant}, {name}: {text}"

@@ -22,6 +22,8 @@ from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.mutants.mutant import Mutant
+from ottla.sim.plugins.files import check as check_plugins
+from ottla.sim.plugins.own import OwnMutant, added
 from ottla.sim.settings.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
 from ottla.sim.settings.ranges import AROUND_BYTES, FATES, MILLION, check_range
 from ottla.sim.settings.spans import check_elections, check_syncs
@@ -172,6 +174,10 @@ class RunConfig:
     fault_kinds: int = 0
     """How many programs of the nemesis take part if none is named; 0: about half."""
 
+    plugins: str = ""
+    """Files that `--plugin` named, by name and text: somebody's own invariants, faults, mutants and
+    clients (docs/how-to/extend-the-simulator.md)."""
+
     said: frozenset[str] = field(default=frozenset(), compare=False)
     """Not a setting: the names of the settings that a person set, even to the default. The swarm
     does not change them; what it returns has none."""
@@ -200,9 +206,12 @@ class RunConfig:
                 f"{' + '.join(FATES)} is {fates}; a message has one fate of a million"
             )
         round_trips(self.links, self.nodes)
+        check_plugins(self.plugins)
+        own = [each.id for each in added(self.plugins, OwnMutant)]
         for each in self.mutants.split():
-            if each not in MUTANT_IDS:
-                raise ConfigError(f"mutants: there is no {each}; one of {' '.join(MUTANT_IDS)}")
+            if each not in MUTANT_IDS and each not in own:
+                there = " ".join((*MUTANT_IDS, *own))
+                raise ConfigError(f"mutants: there is no {each}; one of {there}")
 
     @property
     def name(self) -> str:
@@ -211,9 +220,12 @@ class RunConfig:
         return blake2b(told, digest_size=8).hexdigest()
 
     def values(self) -> dict[str, int | str | bool]:
-        """Every setting by its name."""
+        """Every setting by its name, but for `plugins` where there are none: a run without them is
+        called what it ever was."""
         told = asdict(self)
         del told["said"]
+        if not self.plugins:
+            del told["plugins"]
         return told
 
     def cluster_config(self) -> ClusterConfig:

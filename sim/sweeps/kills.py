@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ottla.sim.machine.processes import go_on, processes
-from ottla.sim.mutants.catalogue import BY_ID, Row
+from ottla.sim.mutants.catalogue import BY_ID, Row, of_plugins
 from ottla.sim.run import run
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.settings_file import from_toml
@@ -51,22 +52,31 @@ class Kills:
         return self.seeds / self.killed if self.killed else None
 
 
-def settings_of(row: Row) -> RunConfig:
-    """The settings under which a mutant is swept: the swarm does not change those of its row."""
-    return from_toml("", {"profile": PROFILE, "mutants": row.id, **row.settings})
+def settings_of(row: Row, plugins: str = "") -> RunConfig:
+    """The settings under which a mutant is swept: the swarm does not change those of its row.
+    Raises `ConfigError` for the row of a plugin whose settings make no sense."""
+    with_plugins = {"plugins": plugins} if plugins else {}
+    return from_toml("", {"profile": PROFILE, "mutants": row.id, **with_plugins, **row.settings})
 
 
 def matrix(
-    ids: Sequence[str], seeds: range, jobs: int, told: Callable[[int], None] = lambda _: None
+    ids: Sequence[str],
+    seeds: range,
+    jobs: int,
+    told: Callable[[int], None] = lambda _: None,
+    *,
+    plugins: str = "",
 ) -> Iterator[Kills]:
     """The kills of these mutants, as they are done. `told` is called with the number of seeds run,
-    of all mutants together. Raises `KeyError` for an unknown id."""
-    rows = [BY_ID[each] for each in ids]
+    of all mutants together. `plugins`: the setting of that name. Raises `KeyError` for an unknown
+    id."""
+    known = BY_ID | of_plugins(plugins)
+    rows = [known[each] for each in ids]
     starts = range(seeds.start, seeds.stop, CHUNK)
     chunks = [range(start, min(start + CHUNK, seeds.stop)) for start in starts]
     todo = [(row, chunk) for row in rows for chunk in chunks]
     done, parts = 0, list[Kills]()
-    for part in _all(todo, jobs):
+    for part in _all(todo, jobs, plugins):
         parts.append(part)
         done += part.seeds
         told(done)
@@ -75,13 +85,14 @@ def matrix(
             parts = []
 
 
-def _all(todo: Sequence[tuple[Row, range]], jobs: int) -> Iterator[Kills]:
+def _all(todo: Sequence[tuple[Row, range]], jobs: int, plugins: str) -> Iterator[Kills]:
+    one = partial(kills, plugins=plugins)
     if jobs == 1:
         for row, chunk in todo:
-            yield kills(row, chunk)
+            yield one(row, chunk)
         return
     with processes(jobs) as pool:
-        yield from pool.map(kills, *zip(*todo, strict=True))
+        yield from pool.map(one, *zip(*todo, strict=True))
 
 
 def _joined(parts: Sequence[Kills]) -> Kills:
@@ -100,9 +111,9 @@ def _joined(parts: Sequence[Kills]) -> Kills:
     )
 
 
-def kills(row: Row, seeds: range, *, once: bool = False) -> Kills:
+def kills(row: Row, seeds: range, *, once: bool = False, plugins: str = "") -> Kills:
     """Sweep one mutant; with `once` only until the first seed that catches it."""
-    config = settings_of(row)
+    config = settings_of(row, plugins)
     found: Counter[str] = Counter()
     tried = killed = 0
     failing: int | None = None

@@ -18,6 +18,7 @@ from ottla.broker.errors import ConfigError
 from ottla.sim.chance.choices import Tape
 from ottla.sim.machine.code_hash import code
 from ottla.sim.machine.files import write_whole
+from ottla.sim.plugins.files import as_chosen
 from ottla.sim.settings.settings import RunConfig
 
 VERSION = 3
@@ -42,8 +43,11 @@ class Kept(NamedTuple):
     """A tape's case, and the code that wrote it."""
 
     case: Case
+    """With the plugins of this command, which have the names of those that were kept."""
     code: str
     """Hash of the code that wrote it; empty: it does not say."""
+    plugins: str = ""
+    """The plugins that were kept with it, as the setting names them."""
 
 
 def encode(case: Case) -> bytes:
@@ -72,14 +76,16 @@ def decode(data: bytes) -> Kept:
     try:
         if body["check"] != _check(body):
             raise TapeError("a damaged tape: it is not what was written")
-        config = RunConfig().with_(**body["config"])
+        told = body["config"]
+        plugins = told.get("plugins", "")
+        config = RunConfig().with_(**told | {"plugins": as_chosen(plugins)})
         taken = {name: _places(pairs) for name, pairs in body["taken"].items()}
         made_by = "" if body[_KEY] == _WITHOUT_CODE else str(body["code"])
     except ConfigError as error:
         raise TapeError(f"its configuration: {error}") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TapeError(f"a tape with something missing: {error!r}") from None
-    return Kept(Case(config, Tape(taken)), made_by)
+    return Kept(Case(config, Tape(taken)), made_by, plugins)
 
 
 def _check(body: dict[str, Any]) -> bytes:

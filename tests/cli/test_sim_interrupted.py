@@ -119,8 +119,8 @@ def test_an_interrupted_command_says_what_is_kept(tmp_path, monkeypatch, command
 
 
 def test_rows_of_mutants_that_are_done_are_kept(tmp_path, monkeypatch):
-    def second(row, seeds):
-        return interrupt() if row.id == "M02" else kills(row, seeds)
+    def second(row, seeds, **more):
+        return interrupt() if row.id == "M02" else kills(row, seeds, **more)
 
     page = tmp_path / "page.md"
     monkeypatch.setattr(matrix, "kills", second)

@@ -144,6 +144,7 @@ DECIDING = (
     "sim/world/order_of_checks.py",
     "sim/world/points.py",
     "sim/ending/probes.py",
+    "sim/plugins/own.py",
     "sim/world/reference_model.py",
     "sim/run.py",
     "sim/settings/ranges.py",
@@ -171,6 +172,7 @@ APART = {
     "log/note.py": "a file of a real disk",
     "log/pages.py": "pages of a file of a real disk",
     "sim/chance/outside.py": "the net itself",
+    "sim/plugins/files.py": "files of plugins, which are read before a run begins",
 }
 
 # What a deciding module may not import: I/O, clocks, chance, threads. Whatever of that it needs is

@@ -156,7 +156,7 @@ def test_the_command_tells_and_keeps_the_matrix(tmp_path):
 
 
 def test_a_matrix_that_is_ended_leaves_the_rows_that_were_done(tmp_path, monkeypatch):
-    def ended(*_):
+    def ended(*_, **__):
         yield kills("M05", 2, 1, 0)
         raise KeyboardInterrupt
 

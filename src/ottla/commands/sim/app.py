@@ -12,7 +12,7 @@
 | `sweeps` | many runs: `sweep`, `mutants` |
 | `blind` | `mutants --blind` |
 | `comparing` | many runs, each in several processes: `meta` |
-| `other_trees` | `--patch` and `--tree`, which any of them takes |
+| `other_trees` | `--patch`, `--tree` and `--plugin`, which any of them takes |
 | `asking` | arguments that commands share: seeds, settings, tapes |
 | `telling` | output that commands share |
 | `interrupting` | what an interrupted command prints |
@@ -36,7 +36,7 @@ from ottla.commands.sim import (
     sweeps,
 )
 from ottla.commands.sim.interrupting import Interruptible
-from ottla.commands.sim.other_trees import choose_tree
+from ottla.commands.sim.other_trees import choose
 
 app = typer.Typer(
     cls=Interruptible,
@@ -45,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=True,
 )
-app.callback()(choose_tree)
+app.callback()(choose)
 app.command()(runs.run)
 app.command()(runs.replay)
 app.command()(runs.show)

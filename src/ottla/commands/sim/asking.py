@@ -81,6 +81,7 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
     """Settings from a file and the command line. `whole`: for a run that draws no settings. Raises
     `SimUsageError`."""
     from ottla.broker.errors import ConfigError
+    from ottla.sim.plugins.files import setting
     from ottla.sim.settings.settings_file import from_toml
     from ottla.sim.settings.told import meant
 
@@ -91,7 +92,9 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
             raise SimUsageError(f"--set {each}: write NAME=VALUE")
         more[name] = meant(name, value if name == "mutants" else _value(value))
         _check_kind(name, more[name], each)
-    text = "" if path is None else _text_of(path)
+    if plugins := setting():
+        more["plugins"] = plugins
+    text = "" if path is None else _text_of(path, plugins)
     try:
         given = from_toml(text, more)
         check_faults(given)
@@ -101,14 +104,15 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
     return given
 
 
-def _text_of(path: Path) -> str:
-    """The text of a file of valid settings. Raises `SimUsageError`, which names the file."""
+def _text_of(path: Path, plugins: str) -> str:
+    """The text of a file of settings that are valid with these plugins. Raises `SimUsageError`,
+    which names the file."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.settings.settings_file import from_toml
 
     text = toml_text("--config", path)
     try:
-        check_faults(from_toml(text))
+        check_faults(from_toml(text, {"plugins": plugins} if plugins else {}))
     except ConfigError as error:
         raise SimUsageError(f"--config {path}: {error}") from None
     return text
@@ -236,6 +240,10 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     except (TapeError, ConfigError) as error:
         raise SimUsageError(f"{what}: {error}") from None
     warn_of_other_code(f"{what}: kept", kept.code, "the run may be another")
+    if kept.plugins != kept.case.config.plugins:
+        with_ = f"with {kept.plugins}" if kept.plugins else "without plugins"
+        now = kept.case.config.plugins
+        typer.echo(f"{what}: kept {with_}; this is {now}, the run may be another", err=True)
     with busy(f"replaying {what}"):
         return replay_tape(kept.case.tape, kept.case.config, Replayed)
 

@@ -17,6 +17,7 @@ import typer
 from ottla.commands.sim.asking import SimUsageError, check_out, seed_of, toml_text
 from ottla.commands.sim.explaining import there, write
 from ottla.commands.sim.interrupting import NOTHING, interruptible
+from ottla.commands.sim.other_trees import words_of_others
 from ottla.commands.sim.telling import Line, say
 
 if TYPE_CHECKING:
@@ -219,4 +220,4 @@ class _Seen:
             words = ["mutants", target.id, "--blind", "--seeds", "1", "--first", str(seed)]
             if self._asked.table is not None:
                 words += ["--table", str(self._asked.table)]
-        return shlex.join(["ottla", "sim", *words])
+        return shlex.join(["ottla", "sim", *words, *words_of_others()])

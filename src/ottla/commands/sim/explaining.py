@@ -26,7 +26,7 @@ from ottla.commands.sim.asking import (
     taped,
     whole_of,
 )
-from ottla.commands.sim.other_trees import words_of_the_tree
+from ottla.commands.sim.other_trees import words_of_others
 from ottla.commands.sim.telling import busy, say
 from ottla.commands.usage import file_option, refused
 
@@ -97,7 +97,7 @@ def title_of(
 
 def given(config: Path | None, settings: list[str] | None) -> list[str]:
     """The options that give these settings to a command again."""
-    words = words_of_the_tree()
+    words = words_of_others()
     if config is not None:
         words += ["--config", str(config)]
     for each in settings or ():
@@ -126,19 +126,26 @@ def _whole(
 
 
 def _scenario(path: Path, act: int, mutant: str) -> Recording:
+    from ottla.sim.plugins.files import setting
+    from ottla.sim.plugins.own import OwnMutant, added
     from ottla.sim.recording.scenario import NoSuchActError, record_scenario
     from ottla.sim.scenarios.files import FOLDER
     from ottla.sim.scenarios.lines import ScenarioError
     from ottla.sim.settings.settings import MUTANT_IDS
 
+    plugins = setting()
     if mutant:
-        mutant = mutant_named(mutant, MUTANT_IDS)
+        ids = [*MUTANT_IDS, *(each.id for each in added(plugins, OwnMutant))]
+        mutant = mutant_named(mutant, ids)
     own = path.parent != FOLDER
     name = shlex.quote(str(path)) if own else path.stem.split("_")[0]
     given = (f" --act {act}" if act != 1 else "") + (f" --mutant {mutant}" if mutant else "")
     try:
         with busy(f"running scenario {name}"):
-            return record_scenario(path, act, mutant, f"ottla sim explain {name}{given}")
+            command = " ".join(
+                (f"ottla sim explain {name}{given}", *map(shlex.quote, words_of_others()))
+            )
+            return record_scenario(path, act, mutant, command, plugins=plugins)
     except NoSuchActError as error:
         raise SimUsageError(f"--act {act}: {error}") from None
     except (ScenarioError, UnicodeDecodeError, OSError) as error:

@@ -1,9 +1,11 @@
-"""`ottla sim ... --patch FILE` and `--tree DIR`: the same command with another Ottla than this one.
+"""`ottla sim ... --patch FILE`, `--tree DIR`, `--plugin FILE`: a command with somebody's own code.
 
-Both options may stand anywhere behind `ottla sim`. The command is carried out by a Python of its
-own that has the other tree first on its path: a checkout, or a copy of this Ottla with the patch
-applied, which is gone when the command ends. Its output, its input and its status are the
-command's. What it prints for others to type again names the option, too (`words_of_the_tree`).
+These options may stand anywhere behind `ottla sim`. With one of the first two, the command is
+carried out by a Python of its own that has the other tree first on its path: a checkout, or a copy
+of this Ottla with the patch applied, which is gone when the command ends. Its output, its input and
+its status are the command's. A plugin is loaded into each process of the command, and adds to what
+a run has (`ottla.sim.plugins.own`). What is printed for others to type again names the options, too
+(`words_of_others`).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from ottla.commands.usage import file_option, folder_option, refused
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_OPTIONS = ("--patch", "--tree")
+_OPTIONS = ("--patch", "--tree", "--plugin")
 _TYPED = "OTTLA_SIM_TREE"
 """The variable that tells the other Python which option it was started with."""
 
@@ -50,12 +52,14 @@ def moved_to_the_front(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return front, rest
 
 
-def words_of_the_tree() -> list[str]:
-    """The option that makes a command run this tree, if an option chose it."""
-    return shlex.split(os.environ.get(_TYPED, ""))
+def words_of_others() -> list[str]:
+    """The options that make a command run this tree, with these plugins."""
+    from ottla.sim.plugins.files import words
+
+    return [*shlex.split(os.environ.get(_TYPED, "")), *words()]
 
 
-def choose_tree(
+def choose(
     context: typer.Context,
     *,
     patch: Annotated[
@@ -66,18 +70,38 @@ def choose_tree(
         Path | None,
         folder_option("Run the Ottla of this checkout; behind any command.", "DIR"),
     ] = None,
+    plugin: Annotated[
+        list[Path] | None,
+        file_option("Your own invariants, faults, mutants, clients; behind any; repeatable."),
+    ] = None,
 ) -> None:
     """The simulator: one seed, one history."""
+    plugins = plugin or []
     if patch is None and tree is None:
+        _choose_plugins(plugins)
         return
     if patch is not None and tree is not None:
         raise SimUsageError("--patch and --tree: name one of them")
-    words = context.meta[_TYPED]
+    named = [word for each in plugins for word in ("--plugin", str(each))]
+    words = [*context.meta[_TYPED], *named]
     if tree is not None:
         _run(_package_of(tree), words, ["--tree", str(tree)])
     assert patch is not None
     with _copy_with(patch) as copy:
         _run(copy, words, ["--patch", str(patch)])
+
+
+def _choose_plugins(paths: Sequence[Path]) -> None:
+    """Load the plugins of this command. Raises `SimUsageError`."""
+    from ottla.sim.plugins.files import choose as choose_plugins
+    from ottla.sim.plugins.own import PluginError
+
+    try:
+        choose_plugins(paths)
+    except PluginError as error:
+        raise SimUsageError(f"--plugin {error}") from None
+    except OSError as error:
+        raise SimUsageError(f"--plugin {error.filename}: {refused(error, 'a plugin')}") from None
 
 
 def keep_words(context: Any, words: Sequence[str]) -> list[str]:

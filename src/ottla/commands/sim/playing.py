@@ -31,6 +31,7 @@ def play(
     Ends with status 1 if its lines `judge` and `mutant` find what they do not name, or if the file
     says that something else happens. With --write, the file says what happens now.
     """
+    from ottla.sim.plugins.files import setting
     from ottla.sim.scenarios.lines import ScenarioError
     from ottla.sim.scenarios.own import play as play_text
 
@@ -39,7 +40,7 @@ def play(
     try:
         text = scenario.read_text(encoding="utf-8")
         with busy(f"playing {scenario.name}"):
-            played, unexpected = play_text(text)
+            played, unexpected = play_text(text, setting())
         if write:
             scenario.write_text(played, encoding="utf-8")
     except (ScenarioError, UnicodeDecodeError) as error:

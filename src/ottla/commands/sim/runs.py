@@ -9,6 +9,7 @@ when it is done.
 
 from __future__ import annotations
 
+import shlex
 from math import isnan
 from pathlib import Path
 from time import monotonic
@@ -33,6 +34,7 @@ from ottla.commands.sim.asking import (
     whole_of,
 )
 from ottla.commands.sim.interrupting import interruptible
+from ottla.commands.sim.other_trees import words_of_others
 from ottla.commands.sim.telling import Line, busy, passed, say, say_object, tell
 from ottla.commands.sim.telling import show as show_outcome
 from ottla.commands.usage import file_option
@@ -176,7 +178,8 @@ def shrink(
             line.end()
             best = shrinker.best.case
             keep(out, best)
-            say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
+            again = shlex.join(["ottla", "sim", "replay", str(out), *words_of_others()])
+            say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: {again}")
     with busy("replaying the smallest once more"):
         smallest = replay_tape(best.tape, best.config, Replayed)
     show_outcome(smallest)

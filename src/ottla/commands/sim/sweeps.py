@@ -21,6 +21,7 @@ from ottla.commands.sim.asking import (
     Jobs,
     Settings,
     SimUsageError,
+    check_faults,
     check_out,
     config_of,
     mutant_named,
@@ -29,12 +30,14 @@ from ottla.commands.sim.asking import (
 from ottla.commands.sim.blind import sweep_blind
 from ottla.commands.sim.explaining import given, there, write
 from ottla.commands.sim.interrupting import NOTHING, interruptible
+from ottla.commands.sim.other_trees import words_of_others
 from ottla.commands.sim.telling import Line, say, say_object
 from ottla.commands.usage import file_option, folder_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ottla.sim.mutants.catalogue import Row
     from ottla.sim.sweeps.canary import Canary
     from ottla.sim.sweeps.kills import Kills
     from ottla.sim.sweeps.sweep_folder import SeedResult
@@ -225,6 +228,8 @@ def mutants(
 ) -> None:
     """Switch off one safety mechanism at a time, and see which seeds and scenarios notice.
 
+    With a plugin that has mutants, these are swept by default.
+
     A broker without one mechanism is a mutant. Each mutant runs under settings in which its
     mechanism matters. Below its figures is the command that runs the first seed that failed. If
     none failed, it is the command that sweeps the seeds. Ends with status 1 if no seed, or no
@@ -234,6 +239,9 @@ def mutants(
     fails. Bugs that other people planted are swept, too. Then the status is 1 if a mutant survives
     that has no excuse.
     """
+    for word, given_too in (("--blind", blind), ("--page", page is not None)):
+        if given_too and _plugins():
+            raise SimUsageError(f"{word} is for what comes with Ottla; leave it out, or --plugin")
     if blind:
         sweep_blind(only or (), (seeds, first), jobs, table=table, to_the_end=to_the_end, page=page)
     for word, given_too in (("--table", table is not None), ("--to-the-end", to_the_end)):
@@ -249,7 +257,9 @@ def _matrix(only: Sequence[str], seeds: int, start: int, jobs: int, page: Path |
     from ottla.sim.sweeps.blind_page import split
     from ottla.sim.sweeps.kills import matrix
 
-    asked = [mutant_named(each, BY_ID) for each in only or BY_ID]
+    plugins = _plugins()
+    own = _mutants_of(plugins)
+    asked = [mutant_named(each, BY_ID | own) for each in only or own or BY_ID]
     check_out(page)
     _check_page(page)
     ids, line, by = list(dict.fromkeys(asked)), Line(), report.scenarios()
@@ -265,7 +275,7 @@ def _matrix(only: Sequence[str], seeds: int, start: int, jobs: int, page: Path |
 
     line.doing("running the first seeds")
     with interruptible(line, lambda: _interrupted(len(all_found), len(ids), page)):
-        for found in matrix(ids, range(start, start + seeds), jobs, told):
+        for found in matrix(ids, range(start, start + seeds), jobs, told, plugins=plugins):
             for each in _told_of(found, by.get(found.row.id, ["no scenario"])):
                 line.over(each)
             if page is not None:  # row by row: a matrix takes an hour, and may be ended early
@@ -275,8 +285,32 @@ def _matrix(only: Sequence[str], seeds: int, start: int, jobs: int, page: Path |
             all_found.append(found)
     line.end()
     say(report.over_all(all_found))
-    survived = any(not each.killed or each.row.id not in by for each in all_found)
+    survived = any(
+        not each.killed or each.row.id not in (*by, *own)  # nobody asks for scenarios of the latter
+        for each in all_found
+    )
     raise typer.Exit(1 if survived else 0)
+
+
+def _plugins() -> str:
+    from ottla.sim.plugins.files import setting
+
+    return setting()
+
+
+def _mutants_of(plugins: str) -> dict[str, Row]:
+    """The mutants of plugins, by id. Raises `SimUsageError` for settings that make no sense."""
+    from ottla.broker.errors import ConfigError
+    from ottla.sim.mutants.catalogue import of_plugins
+    from ottla.sim.sweeps.kills import settings_of
+
+    own = of_plugins(plugins)
+    for each in own.values():
+        try:
+            check_faults(settings_of(each, plugins))
+        except ConfigError as error:
+            raise SimUsageError(f"--plugin: the settings of {each.id}: {error}") from None
+    return own
 
 
 def _told_of(found: Kills, scenarios: Sequence[str]) -> Iterator[str]:
@@ -284,12 +318,14 @@ def _told_of(found: Kills, scenarios: Sequence[str]) -> Iterator[str]:
     simulator's own errors."""
     from ottla.sim.sweeps import mutants_page as report
 
+    in_scenarios = f"in {' '.join(scenarios)}; " if found.row.mutant else ""
     yield (
         f"{found.row.id}  {f'{found.killed} of {found.seeds}':>11} failed  "
         f"{report.span(found)} seeds to kill; {report.noticed(found)}; "
-        f"in {' '.join(scenarios)}; without {found.row.lacks}"
+        f"{in_scenarios}without {found.row.lacks}"
     )
-    yield f"     {report.failing_by(found) or report.swept_by(found)}"
+    command = report.failing_by(found) or report.swept_by(found)
+    yield f"     {' '.join((command, *map(shlex.quote, words_of_others())))}"
     if found.broke:
         yield (
             f"     {len(found.broke)} broke by themselves, a bug of the simulator, and are not "

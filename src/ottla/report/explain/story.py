@@ -20,7 +20,7 @@ from ottla.raft.messages import VoteReply
 from ottla.report.explain.words import place_name, sentence
 from ottla.sim.history.history import Event
 from ottla.sim.invariants.findings import Anomaly
-from ottla.sim.invariants.registry import INVARIANTS
+from ottla.sim.invariants.registry import said_of
 from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import NOWHERE, Step
 
@@ -99,9 +99,7 @@ def tell(
     items = _thin(list(_folded(weighed, recording)), most)
     story = Story(partition, items, bad)
     if anomaly is not None:
-        known = {row.id: row for row in INVARIANTS}.get(anomaly.invariant)
-        story.name = "an invariant of the broker itself" if known is None else known.name
-        story.promised = "the broker's own assertions hold" if known is None else known.says
+        story.name, story.promised = said_of(anomaly.invariant, recording.config.plugins)
         story.found = anomaly.text
     return story
 

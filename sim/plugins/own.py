@@ -1,0 +1,212 @@
+"""What anybody adds to the simulator, in a Python file of their own (`--plugin FILE`).
+
+A function of that file becomes part of the simulator by a decorator. What it is for stands in its
+docstring, in one sentence.
+
+| decorator | what the function is given | what it does |
+|---|---|---|
+| `invariant` | the `Index` of a finished history | yields a row and a text where it does not hold |
+| `fault` | a `FaultContext` | brings a fault about now, and undoes it later |
+| `mutant` | `replace(owner, name, instead)` | switches a mechanism off for the length of a run |
+| `client` | a `Visit` (`sim/clients/visits.py`) | asks the nodes whatever it likes |
+
+A run has the plugins that its setting `plugins` names, by the name of the file and a hash of its
+text, so that a tape, a sweep's folder and another process mean the same one. An invariant changes
+nothing in a run. A fault and a client change it, for better reasons than chance: all that they pick
+comes from the run's choices, so a seed replays. Ids begin with `my-`, as none of Ottla's does.
+
+This module holds what was loaded; `files.py` reads the files. Rooms above ask `added` for
+what a run has of their kind, which is nothing, at no cost, where no plugin is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from types import FunctionType, TracebackType
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from ottla.broker.errors import ConfigError
+from ottla.sim.chance.outside import replace
+
+PREFIX = "my-"
+"""Begins the id of everything that a plugin adds; no id of Ottla's begins so."""
+MODULE = "ottla_plugin_"
+"""Begins the name of the module that a file is loaded as."""
+ENTRIES = "__ottla__"
+"""The name in such a module under which decorators leave what they were given."""
+_ID = re.compile(r"my-[a-z0-9]+(-[a-z0-9]+)*")
+
+Settings: TypeAlias = Mapping[str, int | str | bool]
+Replace: TypeAlias = Callable[[Any, str, Any], None]
+"""What a mutant is given: let a name of a class or module stand for something else."""
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class PluginError(ConfigError):
+    """A plugin does not make sense, or is not there; the text is one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What a file adds: one function."""
+
+    id: str
+    says: str
+    """The first paragraph of its docstring, in one line."""
+    function: Callable[..., Any]
+
+
+class OwnInvariant(Own):
+    """Yields a row and a text for each place where it does not hold; the first one counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFault(Own):
+    """A program of the nemesis."""
+
+    nodes: int = 1
+    """Fewest nodes with which it makes sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMutant(Own):
+    """The broker without a mechanism; `says` is what it lacks."""
+
+    settings: Settings = field(default_factory=dict)
+    """Under which its mechanism matters (`ottla sim mutants`)."""
+    why: str = ""
+    """Why these."""
+
+
+class OwnClient(Own):
+    """Whoever visits the nodes beside the producers and consumers of a run."""
+
+
+AnyOwn = TypeVar("AnyOwn", bound=Own)
+
+
+class Plugin(NamedTuple):
+    """A file that was loaded."""
+
+    key: str
+    """Its name and a hash of its text, `mine.py:0123456789abcdef`: so the setting `plugins` calls
+    it."""
+    entries: tuple[Own, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the file, without its folder."""
+        return self.key.partition(":")[0]
+
+
+LOADED: dict[str, Plugin] = {}
+"""The plugins of this process, by key."""
+
+
+# ---- decorators
+
+
+def invariant(id_: str) -> Callable[[Function], Function]:
+    """Judge each run that does not end early by this function as well, at its end. Raises
+    `PluginError`."""
+    return _adding(OwnInvariant, id_)
+
+
+def fault(id_: str, *, nodes: int = 1) -> Callable[[Function], Function]:
+    """Have the nemesis draw this one, too; `nodes`: fewest with which it makes sense. Raises
+    `PluginError`."""
+    return _adding(OwnFault, id_, nodes=nodes)
+
+
+def mutant(
+    id_: str, *, settings: Settings | None = None, why: str = "as any seed draws them"
+) -> Callable[[Function], Function]:
+    """Let the setting `mutants` name this one. `ottla sim mutants` sweeps it under `settings`;
+    `why` is said of them. Raises `PluginError`."""
+    return _adding(OwnMutant, id_, settings=settings or {}, why=why)
+
+
+def client(id_: str) -> Callable[[Function], Function]:
+    """Call this function when the load of a run begins. Raises `PluginError`."""
+    return _adding(OwnClient, id_)
+
+
+def _adding(kind: type[Own], id_: str, **options: Any) -> Callable[[Function], Function]:
+    if not isinstance(id_, str):  # as without the brackets: the decorated function
+        raise PluginError(f"{getattr(id_, '__name__', id_)} has no id; write one in brackets")
+    if not _ID.fullmatch(id_):
+        raise PluginError(
+            f"{id_!r} is no id; write {PREFIX}, then words of small letters and digits with a - "
+            "between them"
+        )
+
+    def add(function: Function) -> Function:
+        if not isinstance(function, FunctionType):
+            raise PluginError(f"{id_}: decorate a function, not {function!r}")
+        says = " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
+        if not says:
+            raise PluginError(f"{id_}: {function.__name__} has no docstring; say what it is for")
+        entries: list[Own] = function.__globals__.setdefault(ENTRIES, [])
+        if any(each.id == id_ for each in entries):
+            raise PluginError(f"{id_} is there twice; {function.__name__} needs another id")
+        entries.append(kind(id_, says, function, **options))
+        return function
+
+    return add
+
+
+# ---- what a run has
+
+
+def added(told: str, kind: type[AnyOwn]) -> tuple[AnyOwn, ...]:
+    """What the plugins that a setting names add of a kind. Raises `KeyError` for one that is not
+    loaded: settings are checked before."""
+    if not told:
+        return ()
+    entries = (each for key in told.split() for each in LOADED[key].entries)
+    return tuple([each for each in entries if isinstance(each, kind)])
+
+
+@contextmanager
+def switched_off(ids: str, told: str) -> Iterator[None]:
+    """Within, the broker is without the mechanisms of those mutants of plugins that `ids` names."""
+    off = [each for each in added(told, OwnMutant) if each.id in ids.split()]
+    with replacing() as instead:
+        for each in off:
+            each.function(instead)
+        yield
+
+
+@contextmanager
+def replacing() -> Iterator[Replace]:
+    """Within, what is replaced stays replaced."""
+    with ExitStack() as stack:
+        yield partial(_replace, stack)
+
+
+def _replace(stack: ExitStack, owner: Any, name: str, instead: Any) -> None:
+    if not hasattr(owner, name):
+        raise PluginError(f"{getattr(owner, '__name__', owner)} has no {name} to replace")
+    replace(stack, owner, name, instead)
+
+
+def plugin_in(error: BaseException) -> str:
+    """Where an exception comes from, if a plugin has a part in it: the file, the innermost function
+    of it and the line. Empty if none has."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        found = _place(trace) or found
+        trace = trace.tb_next
+    return found
+
+
+def _place(trace: TracebackType) -> str:
+    if not trace.tb_frame.f_globals.get("__name__", "").startswith(MODULE):
+        return ""
+    code = trace.tb_frame.f_code
+    name = code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f"plugin {name}, line {trace.tb_lineno} in {code.co_name}"
