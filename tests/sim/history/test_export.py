@@ -1,7 +1,8 @@
-"""Histories for other checkers: JSON has every row, EDN is what Jepsen writes, and Porcupine reads.
+"""Histories for other checkers: JSON has every row, EDN is what Jepsen writes; two checkers read.
 
-Porcupine is a checker of linearizability in Go that knows nothing of Ottla: it finds sound runs
-linearizable, and what some mutants do is not. It is skipped where Go is missing.
+Porcupine (Go) and Stateright (Rust) know nothing of Ottla. To both sound runs are linearizable, and
+what some mutants do, or what a history was made to say, is not. Each is skipped where its language,
+or its packages, are missing.
 """
 
 import json
@@ -32,7 +33,7 @@ VALUE = {
     ("invoke", "poll"): r"\[\[:poll\]\]",
     ("ok", "poll"): r"\[\[:poll \{\d+ \[(\[\d+ \d+\] ?)+\]\}\]\]",
 }
-PROGRAM = Path(__file__).parent / "porcupine"
+PROGRAMS = Path(__file__).parent
 
 
 def rows_of(seed, config=SMALL):
@@ -108,28 +109,41 @@ def test_the_command_writes_a_file_or_prints(tmp_path, shape):
     assert printed.stdout.splitlines() == [*lines(rows_of(1))]
 
 
-@pytest.fixture(scope="module")
-def porcupine(tmp_path_factory):
-    """What Porcupine says of rows."""
-    if shutil.which("go") is None:
-        pytest.skip("go is not installed")
-    place = tmp_path_factory.mktemp("porcupine") / "it"
-    shutil.copytree(PROGRAM, place)
-    for step in (("go", "mod", "download"), ("go", "build", "-o", "main", ".")):
+def built(place, name, steps, made):
+    """What a checker says of rows, once these steps have fetched and built it."""
+    if shutil.which(steps[0][0]) is None:
+        pytest.skip(f"{steps[0][0]} is not installed")
+    shutil.copytree(PROGRAMS / name, place)
+    for step in steps:
         done = subprocess.run(step, cwd=place, capture_output=True, text=True, check=False)
-        if done.returncode and "download" in step:
-            pytest.skip(f"cannot fetch Porcupine: {done.stderr[-300:]}")
+        if done.returncode and step is steps[0]:
+            pytest.skip(f"cannot fetch {name}: {done.stderr[-300:]}")
         assert done.returncode == 0, done.stderr
 
     def check(rows):
         text = "".join(f"{line}\n" for line in json_lines(rows))
         done = subprocess.run(
-            [place / "main"], input=text, capture_output=True, text=True, timeout=300, check=False
+            [place / made], input=text, capture_output=True, text=True, timeout=300, check=False
         )
         assert not done.stderr
         return done.stdout.strip()
 
     return check
+
+
+@pytest.fixture(scope="module")
+def porcupine(tmp_path_factory):
+    """What Porcupine says of rows."""
+    steps = (("go", "mod", "download"), ("go", "build", "-o", "main", "."))
+    return built(tmp_path_factory.mktemp("porcupine") / "it", "porcupine", steps, "main")
+
+
+@pytest.fixture(scope="module")
+def stateright(tmp_path_factory):
+    """What Stateright says of rows."""
+    steps = (("cargo", "fetch", "--locked"), ("cargo", "build", "--offline"))
+    made = "target/debug/stateright-check"
+    return built(tmp_path_factory.mktemp("stateright") / "it", "stateright", steps, made)
 
 
 @pytest.mark.slow
@@ -151,3 +165,63 @@ def test_porcupine_misses_what_a_mutant_lacks(porcupine, mutant):
     """Damage that is kept, and answers that are mixed up."""
     config = RunConfig(mutants=mutant, load_ms=2_000, records=60, fault_every_ms=500)
     assert any(porcupine(rows_of(seed, config)).endswith("Illegal") for seed in range(30))
+
+
+SHORT = RunConfig(load_ms=1_000, records=30, fault_every_ms=500)
+
+
+@pytest.mark.slow
+def test_stateright_finds_sound_runs_linearizable(stateright):
+    """As Porcupine does; it tries one order after the other, so runs are short."""
+    told = []
+    for seed in range(20):
+        outcome = run(seed, SHORT)
+        if outcome.verdict is Verdict.OK and not outcome.noted:
+            told.append(stateright(outcome.rows))
+    assert not [each for each in told if each.endswith("not linearizable")]
+    assert told.count("linearizable") > 15
+
+
+@pytest.mark.slow
+def test_stateright_misses_what_a_mutant_lacks(stateright):
+    """Answers that are mixed up."""
+    mutated = SHORT.with_(mutants="M35")
+    told = [stateright(rows_of(seed, mutated)) for seed in range(8)]
+    assert any(each.endswith(": not linearizable") for each in told)
+
+
+def first(rows, kind):
+    """The place of the first row of that kind."""
+    return next(place for place, row in enumerate(rows) if row.kind == kind)
+
+
+def lost(rows):
+    """Another record lies where the first one was read."""
+    place = first(rows, "poll")
+    return place, {"value": 999_999}
+
+
+def moved(rows):
+    """The first record was stored at another offset than its client is told."""
+    place = first(rows, "ok")
+    return place, {"off": rows[place].off + 1}
+
+
+def early(rows):
+    """The first record is read before anybody was handed it."""
+    place = first(rows, "inv")
+    return place, {"value": 999_998}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spoilt", [lost, moved, early])
+@pytest.mark.parametrize("checker", ["porcupine", "stateright"])
+def test_a_sound_history_that_is_made_to_say_something_else_is_not_linearizable(
+    request, checker, spoilt
+):
+    check = request.getfixturevalue(checker)
+    rows = rows_of(1, SHORT)
+    assert check(rows) == "linearizable"
+    place, changes = spoilt(rows)
+    other = [*rows[:place], rows[place]._replace(**changes), *rows[place + 1 :]]
+    assert re.fullmatch(r"partition \d: (Illegal|not linearizable)", check(other))
