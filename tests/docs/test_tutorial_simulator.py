@@ -18,3 +18,13 @@ def test_a_stranger_can_follow_the_tutorial(tmp_path):
 @pytest.mark.slow
 def test_a_stranger_can_try_a_bug_of_ones_own(tmp_path):
     assert len(docs_programs.follow("how-to/try-a-bug-of-your-own.md", tmp_path)) == 4
+
+
+@pytest.mark.slow
+def test_a_stranger_can_extend_the_simulator(tmp_path):
+    assert len(docs_programs.follow("how-to/extend-the-simulator.md", tmp_path)) == 7
+    for command, told in (
+        ("ottla sim explain 0 --plugin waits.py", "failed: my-short-waits at event"),
+        ("ottla sim mutants M07 --seeds 1 --plugin waits.py", "M07 "),
+    ):
+        assert told in docs_programs.run(command, tmp_path, 120).stdout
