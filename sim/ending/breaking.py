@@ -195,7 +195,9 @@ def _ended_by(error: BaseException, history: History) -> Anomaly | None:
     ):
         return None
     if isinstance(error, (BrokerBug, ProtocolViolation)):
-        return anomaly_here(history, _BUG, str(error))
+        cause = error.__cause__
+        blamed = plugin_in(cause) if cause is not None else ""
+        return anomaly_here(history, _BUG, f"{error}, at {blamed}" if blamed else str(error))
     if isinstance(error, NotLive):
         return anomaly_here(history, _NOT_LIVE, str(error))
     if isinstance(error, StandstillError):

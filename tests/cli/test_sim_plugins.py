@@ -1,6 +1,8 @@
 """`--plugin FILE` behind the commands of `ottla sim`.
 
-Those that start processes run in one of their own, as a user's do.
+What a command of one process prints is asked in this process. Commands that start processes, or
+that are carried out by another Python, run in a process of their own, as a user's do. Behind each
+test this process has forgotten its plugins.
 """
 
 import re

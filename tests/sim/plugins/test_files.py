@@ -1,4 +1,9 @@
-"""The files of plugins: each mistake is one line, and a setting means one text."""
+"""The files of plugins: each mistake is one line, and a setting means one text.
+
+A file is written, chosen as a command would, and loaded into this process. Forgetting what was
+loaded, while the choice stays in the environment, is how a process that a command starts begins.
+Behind each test both are forgotten.
+"""
 
 import os
 import re
