@@ -193,7 +193,9 @@ def judged_by_own(world: World) -> tuple[list[Anomaly], Broke | None]:
     found: list[Anomaly] = []
     broke: Broke | None = None
     own = added(world.config.plugins, OwnInvariant)
-    index = Index(world.history.rows if own else ())
+    if not own:
+        return [], None
+    index = Index(world.history.rows)
     for each in own:
         with Breaking(world.history) as judging:
             found += judged_by(each, index)
