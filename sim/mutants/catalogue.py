@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 from ottla.sim.mutants.conditions import (
     CLIENTS,
+    DEPOSED,
     ELECTIONS,
     EPOCHS,
+    HELD,
     JAVA,
+    LED_BACK,
     PIPELINES,
     QUESTIONS,
     RIVALS,
@@ -92,21 +95,7 @@ CATALOGUE: tuple[Row, ...] = (
         "M16",
         Mutant.GAPS_WITHOUT_BARRIER,
         "barrier before a gap is told",
-        Conditions(
-            {
-                "replicas": 3,
-                "client_model": "java",
-                "arrivals": "even",
-                "faults": "two-leaders",
-                "fault_every_ms": 2_000,
-                "load_ms": 20_000,
-                "records": 360,
-                "leader_epochs": False,
-                "metadata_max_age_ms": 100,
-            },
-            "a client must be led back to a deposed leader that still leads for itself: the "
-            "program makes one, and clients believe the last they hear",
-        ),
+        DEPOSED,
     ),
     Row(
         "M17",
@@ -283,6 +272,9 @@ CATALOGUE: tuple[Row, ...] = (
         "deletion of a deleted topic's logs",
         Conditions(SHORT, "one run of three makes topics: short runs buy many of those"),
     ),
+    Row("M49", Mutant.RANGES_WITHOUT_BARRIER, "barrier before out of range is told", LED_BACK),
+    Row("M50", Mutant.HELD_SHOWN, "holding what too few replicas have", HELD),
+    Row("M51", Mutant.HELD_FOR_GOOD, "another look at what is held", HELD),
 )
 BY_ID = {each.id: each for each in CATALOGUE}
 

@@ -71,6 +71,42 @@ EPOCHS = Conditions(
 )
 
 
+DEPOSED = Conditions(
+    {
+        "replicas": 3,
+        "client_model": "java",
+        "arrivals": "even",
+        "faults": "two-leaders",
+        "fault_every_ms": 2_000,
+        "load_ms": 20_000,
+        "records": 360,
+        "leader_epochs": False,
+        "metadata_max_age_ms": 100,
+    },
+    "a client must be led back to a deposed leader that still leads for itself: the "
+    "program makes one, and clients believe the last they hear",
+)
+LED_BACK = Conditions(
+    {**DEPOSED.settings, "fault_every_ms": 1_000, "load_ms": 8_000, "records": 150},
+    DEPOSED.why,
+)
+HELD = Conditions(
+    {
+        "nodes": 3,
+        "replicas": 3,
+        "min_insync": 3,
+        "replica_lag_ms": 1_000,
+        "faults": "isolate freeze",
+        "fault_every_ms": 2_000,
+        "load_ms": 10_000,
+        "records": 24,
+        "acks": 1,
+    },
+    "records must be committed while a replica is out of sync, and be few, for each shows what was "
+    "held before it: with acks=all they would be refused and sent again",
+)
+
+
 SHORT: Settings = {"load_ms": 1_000, "records": 40, "fault_every_ms": 250}
 QUESTIONS = Conditions(
     {"load_ms": 300, "records": 40}, "a run has a dozen questions of readers, however short it is"

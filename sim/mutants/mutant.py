@@ -112,6 +112,12 @@ class Mutant(Enum):
     """log: epochs that were cut from the log stay in its epoch history."""
     DELETED_LOGS_KEPT = "M48"
     """node: the logs of a deleted topic stay on the disk."""
+    RANGES_WITHOUT_BARRIER = "M49"
+    """partition: a reader is told that it is out of range without proof of leadership."""
+    HELD_SHOWN = "M50"
+    """partition: readers see what is committed, however few replicas are in sync."""
+    HELD_FOR_GOOD = "M51"
+    """partition: what is held stays so until more is committed."""
 
 
 Mutants: TypeAlias = frozenset[Mutant]

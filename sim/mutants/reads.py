@@ -6,6 +6,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.reads import LATEST_TIMESTAMP, Reads
 from ottla.broker.partition.state import PartitionState
 from ottla.broker.turn.tickets import EpochEndTicket, FetchTicket, ListOffsetsTicket
+from ottla.raft.types import Micros
 from ottla.sim.mutants.mutant import Mutant, Mutants
 
 
@@ -57,12 +58,37 @@ class _EndlessEpochs(Reads):
             ticket.end = ticket.end._replace(start_offset=self.state.index.next_offset)
 
 
+class _UnprovedReads(Reads):
+    """Refuses readers that ask beyond its log, or have another log, without a barrier."""
+
+    def _lies_elsewhere(self, ticket: FetchTicket) -> bool:
+        return False
+
+
+class _OpenHanded(Reads):
+    """Holds nothing back."""
+
+    def show(self, enough: bool) -> None:
+        """As `Reads.show`; there are always enough."""
+        super().show(enough=True)
+
+
+class _CloseFisted(Reads):
+    """Looks again at what it holds back only when more is committed."""
+
+    def look_again(self, now: Micros) -> None:
+        """As `Reads.look_again`; nothing is shown."""
+
+
 _WITHOUT: dict[Mutant, type[Reads]] = {
     Mutant.READS_UNCOMMITTED: _OpenReads,
     Mutant.READS_NARROW: _NarrowReads,
     Mutant.LISTS_LOG_END: _ListsLogEnd,
     Mutant.TELLS_LOG_END: _TellsLogEnd,
     Mutant.EPOCHS_ENDLESS: _EndlessEpochs,
+    Mutant.RANGES_WITHOUT_BARRIER: _UnprovedReads,
+    Mutant.HELD_SHOWN: _OpenHanded,
+    Mutant.HELD_FOR_GOOD: _CloseFisted,
 }
 
 

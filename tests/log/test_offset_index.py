@@ -229,6 +229,12 @@ def test_timestamps_of_truncated_batches_are_forgotten():
     assert index.with_max_timestamp(1, 5) == 5
 
 
+def test_the_time_of_the_newest_batch_itself_is_found():
+    index = filled()
+    assert index.first_with_timestamp(30, 1, 5) == 5
+    assert index.first_with_timestamp(31, 1, 5) is None
+
+
 def test_an_epoch_that_wrote_nothing_is_left_out_and_comes_back_with_a_truncation():
     index = filled()
     assert index.epoch_starts() == [EpochStart(1, 0), EpochStart(6, 3)]

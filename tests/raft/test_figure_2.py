@@ -231,6 +231,14 @@ class TestCandidates:
         lone.step(VoteReply(GROUP, 3, 1, 2, True))
         assert lone.core.role is Role.LEADER
 
+    def test_2_a_late_grant_of_a_pre_vote_is_no_vote(self) -> None:
+        """Both name the term that is asked for."""
+        lone = Lone(term=1, voters=5)
+        lone.wait(ELECTION)
+        lone.step(*(VoteReply(GROUP, peer, 1, 2, True, pre=True) for peer in (2, 3)))
+        lone.step(*(VoteReply(GROUP, peer, 1, 2, True, pre=True) for peer in (4, 5)))
+        assert lone.core.role is Role.CANDIDATE
+
     def test_who_is_alone_leads_when_its_vote_is_durable(self) -> None:
         """*Persistent state*: nobody hears of a term that a loss of power could take back. It led
         at once, in memory, and its terms went back (sim-S62)."""

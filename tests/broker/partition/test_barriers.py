@@ -81,6 +81,14 @@ def test_gaps_and_readers_share_a_barrier_and_are_answered_in_their_order(driver
     assert driver.answered() == [later]
 
 
+@pytest.mark.parametrize(("confirmed", "error"), [(True, GAP), (False, ELSEWHERE)])
+def test_a_new_epoch_whose_beginning_is_missing_waits_for_the_proof(driver, confirmed, error):
+    ticket = driver.produce(7, 3, epoch=1)
+    assert not ticket.done
+    driver.barrier(confirmed=confirmed)
+    assert (ticket.done, ticket.error) == (True, error)
+
+
 def test_a_reader_without_patience_still_waits_for_the_proof(driver):
     """With max_wait 0 it would else be sent elsewhere, to nobody, again and again."""
     fetch = driver.fetch(11, within=0, proof_within=SOON)

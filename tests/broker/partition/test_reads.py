@@ -309,6 +309,14 @@ def test_the_log_start_never_goes_back(driver):
     assert driver.propose() == []
 
 
+def test_nor_does_it_when_two_deletions_are_under_way(driver):
+    far, near = driver.delete_records(4), driver.delete_records(2)
+    driver.settle()
+    assert (far.error, far.log_start_offset) == (NONE, 4)
+    assert (near.error, near.log_start_offset) == (NONE, 4)
+    assert driver.machine.state.log_start_offset == 4
+
+
 def test_answers_name_the_log_start_in_force(driver):
     driver.delete_records(4)
     driver.settle()

@@ -105,6 +105,15 @@ def test_healing_one_node_leaves_the_rules_of_others(network, inboxes):
     assert (inboxes[2], inboxes[3]) == ([(1, "a")], [])
 
 
+def test_healing_a_node_ends_cuts_from_it_and_towards_it(network, inboxes):
+    network.cut(1, 2)
+    network.cut(2, 1)
+    network.heal(1)
+    network.send(1, 2, "a")
+    network.send(2, 1, "b")
+    assert (inboxes[1], inboxes[2]) == ([(2, "b")], [(1, "a")])
+
+
 def test_two_isolated_nodes_are_healed_one_by_one(network, inboxes):
     network.isolate(1)
     network.isolate(2)

@@ -302,6 +302,20 @@ def test_acks_0_with_an_error_closes_and_the_good_partition_is_stored(records):
     run(test)
 
 
+def test_acks_0_to_a_node_that_does_not_lead_closes():
+    """Or a client would go on sending what nobody stores."""
+
+    async def test(wire):
+        client = await wire.client()
+        client.send_batch("t", 0, build_batch([b"v"]), acks=0)
+        while not wire.host.held:
+            await wire.tick()
+        wire.host.complete(wire.host.held[0], E.NOT_LEADER_OR_FOLLOWER)
+        await client.closed
+
+    run(test, default_host(hold=True))
+
+
 def test_a_close_by_acks_0_waits_for_the_answers_before_it():
     async def test(wire):
         client = await wire.client()

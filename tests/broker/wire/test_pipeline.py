@@ -137,6 +137,17 @@ def test_a_slot_is_settled_once():
     assert (slot.parts, slot.closing) == ((b"first",), None)
 
 
+def test_nothing_begins_while_a_request_is_held():
+    pipeline = Pipeline(Limits(10, 1000))
+    pipeline.begin(Slot(1))
+    pipeline.hold()
+    pipeline.hold()
+    pipeline.release()
+    assert not pipeline.may_begin
+    pipeline.release()
+    assert pipeline.may_begin
+
+
 class ProduceSlot(Slot):
     produces = True
 

@@ -195,6 +195,18 @@ def test_it_waits_for_min_bytes_and_then_gives_everything():
     run(test)
 
 
+def test_what_it_has_already_is_not_given_again_when_more_comes():
+    async def test(wire):
+        consumer, producer = await wire.client(), await wire.client()
+        await fill(producer, 1, records=3)
+        future = fetch(consumer, ("t", 0, 0), wait=9000, min_bytes=4 * ONE)
+        await asyncio.sleep(0.01)
+        await fill(producer, 4)
+        assert offsets(only(await asyncio.wait_for(future, 2)))[:2] == [0, 3]
+
+    run(test)
+
+
 @pytest.mark.parametrize(
     ("limit", "min_bytes", "size"),
     [(PLENTY, 1 << 19, 2 * ONE), (ONE, PLENTY, ONE), (ONE + 5, ONE + 6, ONE + 5)],

@@ -170,6 +170,18 @@ def test_unknown_partitions(partition):
     run(test)
 
 
+def test_a_node_that_does_not_know_all_topics_calls_none_unknown():
+    """librdkafka gives up records for a topic that does not exist."""
+
+    async def test(wire):
+        client = await wire.client()
+        wire.host.knows_all = False
+        response = await request(client, ("made elsewhere", 0, GOOD))
+        assert errors(response) == {("made elsewhere", 0): E.NOT_LEADER_OR_FOLLOWER}
+
+    run(test)
+
+
 @pytest.mark.parametrize("acks", [-2, 2, 32767])
 def test_acks_that_mean_nothing(acks):
     async def test(wire):
