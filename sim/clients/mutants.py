@@ -108,5 +108,5 @@ _MUTATED: dict[type[Client], type[Client]] = {
 
 
 def mutated(model: type[Model], mutants: Mutants) -> type[Model]:
-    """The class to make clients of; `model` itself if no mutant is chosen."""
-    return cast(type[Model], _MUTATED[model]) if mutants else model
+    """The class to make clients of; `model` itself if no mutant is chosen, and a plugin's."""
+    return cast(type[Model], _MUTATED.get(model, model)) if mutants else model

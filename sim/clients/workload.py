@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from ottla.broker.errors import ConfigError
 from ottla.raft.types import Micros
 from ottla.sim.chance.delays import exponential
 from ottla.sim.clients.base import MS, surroundings_of
@@ -25,6 +26,7 @@ from ottla.sim.clients.mutants import mutated
 from ottla.sim.clients.producer import Producer
 from ottla.sim.clients.producer_java import JavaProducer
 from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
+from ottla.sim.plugins.own import OwnProducer, added
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import ENDLESS, World
 
@@ -40,7 +42,8 @@ MODELS: dict[str, tuple[Model, ...]] = {
     "librdkafka": (LibrdkafkaProducer,),
     "both": (JavaProducer, LibrdkafkaProducer),
 }
-"""Producer models by the setting `client_model`; producers take them in turn."""
+"""Producer models by the setting `client_model`; producers take them in turn. Those of a plugin are
+not here (`models_of`)."""
 CONSUMERS: dict[str, tuple[type[Consumer], ...]] = {
     "java": (Consumer,),
     "librdkafka": (LibrdkafkaConsumer,),
@@ -52,6 +55,18 @@ CONSUMERS: dict[str, tuple[type[Consumer], ...]] = {
 def make_clients(world: World) -> Clients:
     """The clients that `world.config` asks for; `start` starts them."""
     return Clients(world)
+
+
+def models_of(config: RunConfig) -> Sequence[type[Producer]]:
+    """The classes that the producers of a run take in turn. Raises `ConfigError` for a class of a
+    plugin that is none of producers."""
+    for each in added(config.plugins, OwnProducer):
+        if each.id == config.client_model:
+            made = each.function
+            if not isinstance(made, type) or not issubclass(made, Producer):
+                raise ConfigError(f"client_model: {each.id} is no subclass of Producer")
+            return [made]
+    return MODELS[config.client_model]
 
 
 class Clients:
@@ -82,13 +97,13 @@ class Clients:
         return self._numbers
 
     def _producer(self, place: int) -> Producer:
-        models = MODELS[self.config.client_model]
+        models = models_of(self.config)
         number = self._number()
         model = mutated(models[place % len(models)], self.world.mutants)
         return model(surroundings_of(self.world, number), number, self.config.acks)
 
     def _consumer(self, place: int) -> Consumer:
-        models = CONSUMERS[self.config.client_model]
+        models = CONSUMERS.get(self.config.client_model, CONSUMERS["both"])
         number = self._number()
         model = mutated(models[place % len(models)], self.world.mutants)
         return model(surroundings_of(self.world, number), number, self.world.decoder)

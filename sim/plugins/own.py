@@ -9,6 +9,7 @@ docstring, in one sentence.
 | `fault` | a `FaultContext` | brings a fault about now, and undoes it later |
 | `mutant` | `replace(owner, name, instead)` | switches a mechanism off for the length of a run |
 | `client` | a `Visit` (`sim/clients/visits.py`) | asks the nodes whatever it likes |
+| | as a class: a `Producer` | sends records, where the setting `client_model` names it |
 
 A run has the plugins that its setting `plugins` names, by the name of the file and a hash of its
 text, so that a tape, a sweep's folder and another process mean the same one. An invariant changes
@@ -22,6 +23,7 @@ what a run has of their kind, which is nothing, at no cost, where no plugin is n
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -86,6 +88,10 @@ class OwnClient(Own):
     """Whoever visits the nodes beside the producers and consumers of a run."""
 
 
+class OwnProducer(Own):
+    """A class of producers, such as one that Java's or librdkafka's is the base of."""
+
+
 AnyOwn = TypeVar("AnyOwn", bound=Own)
 
 
@@ -131,7 +137,8 @@ def mutant(
 
 
 def client(id_: str) -> Callable[[Function], Function]:
-    """Call this function when the load of a run begins. Raises `PluginError`."""
+    """Call this function when the load of a run begins; or let the setting `client_model` name this
+    class of producers. Raises `PluginError`."""
     return _adding(OwnClient, id_)
 
 
@@ -145,15 +152,18 @@ def _adding(kind: type[Own], id_: str, **options: Any) -> Callable[[Function], F
         )
 
     def add(function: Function) -> Function:
-        if not isinstance(function, FunctionType):
+        made, within = kind, getattr(function, "__globals__", {})
+        if kind is OwnClient and isinstance(function, type):
+            made, within = OwnProducer, vars(sys.modules[function.__module__])
+        elif not isinstance(function, FunctionType):
             raise PluginError(f"{id_}: decorate a function, not {function!r}")
         says = " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
         if not says:
             raise PluginError(f"{id_}: {function.__name__} has no docstring; say what it is for")
-        entries: list[Own] = function.__globals__.setdefault(ENTRIES, [])
+        entries: list[Own] = within.setdefault(ENTRIES, [])
         if any(each.id == id_ for each in entries):
             raise PluginError(f"{id_} is there twice; {function.__name__} needs another id")
-        entries.append(kind(id_, says, function, **options))
+        entries.append(made(id_, says, function, **options))
         return function
 
     return add

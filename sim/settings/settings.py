@@ -23,7 +23,7 @@ from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.mutants.mutant import Mutant
 from ottla.sim.plugins.files import check as check_plugins
-from ottla.sim.plugins.own import OwnMutant, added
+from ottla.sim.plugins.own import OwnMutant, OwnProducer, added
 from ottla.sim.settings.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
 from ottla.sim.settings.ranges import AROUND_BYTES, FATES, MILLION, check_range
 from ottla.sim.settings.spans import check_elections, check_syncs
@@ -183,8 +183,8 @@ class RunConfig:
     does not change them; what it returns has none."""
 
     def __post_init__(self) -> None:
-        for name in SETTINGS:
-            check_range(name, getattr(self, name))
+        check_plugins(self.plugins)
+        self._check_ranges()
         if self.replicas > self.nodes:
             raise ConfigError(f"replicas is {self.replicas}, but there are {self.nodes} nodes")
         if self.min_insync > self.replicas:
@@ -206,12 +206,19 @@ class RunConfig:
                 f"{' + '.join(FATES)} is {fates}; a message has one fate of a million"
             )
         round_trips(self.links, self.nodes)
-        check_plugins(self.plugins)
         own = [each.id for each in added(self.plugins, OwnMutant)]
         for each in self.mutants.split():
             if each not in MUTANT_IDS and each not in own:
                 there = " ".join((*MUTANT_IDS, *own))
                 raise ConfigError(f"mutants: there is no {each}; one of {there}")
+
+    def _check_ranges(self) -> None:
+        """Whether each setting is one that there is; clients may be a plugin's. Raises
+        `ConfigError`."""
+        own = [each.id for each in added(self.plugins, OwnProducer)]
+        for name in SETTINGS:
+            if name != "client_model" or self.client_model not in own:
+                check_range(name, getattr(self, name))
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ def test_a_stranger_can_try_a_bug_of_ones_own(tmp_path):
 
 @pytest.mark.slow
 def test_a_stranger_can_extend_the_simulator(tmp_path):
-    assert len(docs_programs.follow("how-to/extend-the-simulator.md", tmp_path)) == 7
+    assert len(docs_programs.follow("how-to/extend-the-simulator.md", tmp_path)) == 8
     for command, told in (
         ("ottla sim explain 0 --plugin waits.py", "failed: my-short-waits at event"),
         ("ottla sim mutants M07 --seeds 1 --plugin waits.py", "M07 "),

@@ -11,6 +11,7 @@ from ottla.broker.errors import ConfigError
 from ottla.broker.partition.partition import Partition
 from ottla.raft import quorum
 from ottla.sim.chance.choices import Drawn, Replayed
+from ottla.sim.clients.workload import models_of
 from ottla.sim.invariants.registry import INVARIANTS, said_of
 from ottla.sim.mutants.catalogue import CATALOGUE
 from ottla.sim.nemesis.beyond import BEYOND
@@ -52,6 +53,19 @@ def asker(visit):
     request = MetadataRequest(None, allow_auto_topic_creation=False)
     heard = lambda answer: visit.note(f"heard of {len(answer.topics)} topics", aux=visit.number)
     visit.later(1_000, visit.ask, visit.stream.pick(visit.world.nodes), request, heard)
+'''
+
+PRODUCER = '''
+from ottla.sim.clients.producer_java import JavaProducer
+
+@client("my-patient")
+class Patient(JavaProducer):
+    """Java's producer, with one request at a time."""
+
+    def start(self):
+        self.in_flight = 1
+        self.note("fault", client=self.number, code="patience")
+        super().start()
 '''
 
 
@@ -188,6 +202,21 @@ def test_a_client_asks_and_says_what_it_heard(tmp_path):
     assert said.client == said.aux == 4_000_000
     assert outcome.verdict is Verdict.OK
     assert replay(outcome.tape, config, Replayed).digest == outcome.digest
+
+
+def test_a_class_of_producers_sends_the_records_where_it_is_named(tmp_path):
+    config = with_plugin(tmp_path, PRODUCER, fault_every_ms=0)
+    outcome = play(config.with_(client_model="my-patient"))
+    begun = [row for row in outcome.rows if row.code == "patience"]
+    assert [row.client for row in begun] == [1, 2]
+    assert outcome.verdict is Verdict.OK
+    assert sum(row.kind == "ok" for row in outcome.rows) == config.records
+    assert play(config).digest == play(SHORT.with_(fault_every_ms=0)).digest
+    with pytest.raises(ConfigError, match="client_model is 'my-patien'"):
+        config.with_(client_model="my-patien")
+    odd = with_plugin(tmp_path, PRODUCER.replace("(JavaProducer)", ""), client_model="my-patient")
+    with pytest.raises(ConfigError, match="my-patient is no subclass of Producer"):
+        models_of(odd)
 
 
 @pytest.mark.parametrize(

@@ -158,11 +158,13 @@ def check_faults(config: RunConfig) -> None:
     """Raises `ConfigError` for a fault that the nemesis does not have, or that needs more nodes,
     and for a blank list, which would mean all faults."""
     from ottla.broker.errors import ConfigError
+    from ottla.sim.clients.workload import models_of
     from ottla.sim.nemesis.nemesis import check_faults as check
 
     if config.faults and not config.faults.split():
         raise ConfigError("faults is blank; name some, or leave it out for all")
     check(config)
+    models_of(config)
 
 
 def _value(text: str) -> int | str | bool:
