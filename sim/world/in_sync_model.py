@@ -16,7 +16,8 @@ and takes messages where the network delivers them. It gives two numbers of repl
 
 The two differ by delays inside a node that cannot be seen from outside. The model allows `_SLACK`
 more for them. If a node takes longer than that for its turns, it is not judged: its bounds are 1
-and all of its replicas. All times are those of the leader's monotonic clock.
+and all of its replicas. Nor is it after a freeze, because what arrived before may count only then.
+All times are those of the leader's monotonic clock.
 
 An answer to a produce request with acks=all leaves a row with both numbers. So does an answer to a
 fetch while something had to be held back: it may show no more than was committed when `most` was
@@ -92,6 +93,7 @@ class _Led:
         self.term: Term = replica.term
         self.begun = now
         self.peers = {each: _Peer() for each in replica.voters if each != life.node_id}
+        self.thawed = life.thawed
         self.slow_at: Micros = _NEVER
         """When its node last took too long for its turns."""
         self.committed: Offset = 0
@@ -217,8 +219,8 @@ class InSyncModel:
     def _look(self, life: Life, led: _Led, now: Micros) -> None:
         """Note which followers are too far behind, and whether the node is too slow, before that
         changes."""
-        if 4 * life.clockwork.backlog() > self._slack:
-            led.slow_at = now
+        if 4 * life.clockwork.backlog() > self._slack or life.thawed != led.thawed:
+            led.slow_at, led.thawed = now, life.thawed
         for peer in led.peers.values():
             since = led.lacks_since(peer)
             if since is not None and 4 * (now - since) > self._lag:

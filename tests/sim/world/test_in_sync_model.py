@@ -31,7 +31,7 @@ class Leader:
         self.now = 0
         self.backlog = 0
         clockwork = SimpleNamespace(now=lambda: self.now, backlog=lambda: self.backlog)
-        self.life = cast(Life, SimpleNamespace(node_id=1, inc=1, clockwork=clockwork))
+        self.life = cast(Life, SimpleNamespace(node_id=1, inc=1, clockwork=clockwork, thawed=0))
         self.history = History(lambda: self.now)
         self.model = InSyncModel(self.history, {GROUP: 0}, 3, LAG)
         replica = SimpleNamespace(group=GROUP, term=TERM, voters=(1, 2, 3))
@@ -125,6 +125,16 @@ def test_a_node_that_takes_too_long_for_its_turns_is_not_judged():
     leader.goes_on(500_000)
     assert leader.bounds() == Bounds(1, 3)
     leader.goes_on(700_000)
+    assert leader.bounds() == Bounds(1, 1)
+
+
+def test_a_node_that_was_frozen_is_not_judged_for_a_while():
+    """An acknowledgement had arrived before the freeze, and counted behind it (a false alarm)."""
+    leader = Leader()
+    leader.goes_on(2_000_000)
+    leader.life.thawed = 1
+    assert leader.bounds() == Bounds(1, 3)
+    leader.goes_on(1_200_000)
     assert leader.bounds() == Bounds(1, 1)
 
 
