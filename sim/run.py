@@ -36,6 +36,7 @@ from ottla.sim.chance.choices import Choices, Drawn, Tape
 from ottla.sim.chance.outside import ordered, refused
 from ottla.sim.clients.odd_requests import OddRequests
 from ottla.sim.clients.questions import Questions
+from ottla.sim.clients.sequential import SequentialClient
 from ottla.sim.clients.topic_requests import TopicRequests
 from ottla.sim.clients.visits import begin_visits
 from ottla.sim.clients.workload import make_clients
@@ -167,6 +168,8 @@ def _play(world: World, ending: Ending) -> None:
     Questions(world).start()
     TopicRequests(world).start()
     begin_visits(world)
+    if not beyond_the_budget(world.config):
+        SequentialClient(world).start()
     ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)
     nemesis.stop()
@@ -193,9 +196,7 @@ def judged_by_own(world: World) -> tuple[list[Anomaly], Broke | None]:
     found: list[Anomaly] = []
     broke: Broke | None = None
     own = added(world.config.plugins, OwnInvariant)
-    if not own:
-        return [], None
-    index = Index(world.history.rows)
+    index = Index(world.history.rows if own else ())
     for each in own:
         with Breaking(world.history) as judging:
             found += judged_by(each, index)

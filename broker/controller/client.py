@@ -14,7 +14,9 @@ exists already, and a topic that was created again is not deleted by a repeated 
 request for producer ids loses a block. Answers after the first one are ignored.
 
 An answer is passed on only when this node has applied the decision, too. So a client that has
-created a topic finds it in its next metadata request.
+created a topic finds it in its next metadata request. If the node has not applied it by the
+deadline, the command ends with REQUEST_TIMED_OUT. Only a block of producer ids is then passed on:
+it needs no catalog, and nobody else has it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from itertools import count
 from typing import TypeAlias
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.turn.commands import Command, Decided, Origin, Position
+from ottla.broker.turn.commands import AllocateProducerIds, Command, Decided, Origin, Position
 from ottla.broker.turn.tickets import ControlTicket
 from ottla.log.types import Unpacked
 from ottla.raft.types import LogIndex, Micros, NodeId, Term
@@ -200,9 +202,11 @@ class ControlClient:
 
     def _overdue(self, number: int) -> None:
         mine = self._open.get(number)
-        if mine is not None and mine.decided is not None:
+        if mine is None:
+            return
+        if mine.decided is not None and isinstance(mine.command, AllocateProducerIds):
             self._finish(mine, mine.decided.error, mine.decided.result)
-        elif mine is not None:
+        else:  # this node's catalog lacks it
             self._finish(mine, ErrorCode.REQUEST_TIMED_OUT, {})
 
     def _finish(self, mine: _Command, error: ErrorCode, result: dict[str, Unpacked]) -> None:

@@ -1,6 +1,6 @@
 """Topic requests: a client that has extra topics created and deleted, besides the one for records.
 
-In one run of three it sends a few requests over the load: to create a new topic, one that exists,
+In one run of two it sends a few requests over the load: to create a new topic, one that exists,
 or one that was deleted; to delete a topic, or one that is gone. One request is open at a time, to
 any node. A request may have no definite outcome: its connection broke, or the controller was not
 reached in time. Then its topic is left alone: whether it exists is unknown, but all nodes must
@@ -24,8 +24,8 @@ from ottla.sim.world.world import World
 
 NUMBER = 3_000_000
 """Its client number."""
-ONE_RUN_IN = 3
-REQUESTS = 10
+ONE_RUN_IN = 2
+REQUESTS = 16
 """How many such a run has at most: none is sent while an answer is awaited."""
 MOST_PARTITIONS = 2
 CREATE, DELETE = "create", "delete"

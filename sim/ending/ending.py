@@ -113,6 +113,7 @@ class Ending:
         self._await(lambda: self._led(partitions), "leaders everywhere")
         self._await(self.clients.idle, "answers for all that clients wait for")
         self._await(lambda: self._agree(world.able, partitions), "agreement of all")
+        self._await(lambda: self._shown(partitions), "a high watermark at the end of each log")
         self._await(lambda: not self.clients.behind(partitions), "consumers at the end")
         # A leader may have been deposed meanwhile, so all of this must hold at the same time.
         self._await(
@@ -293,6 +294,18 @@ class Ending:
         return self._controller() is not None and all(
             self._leader(each) is not None for each in partitions
         )
+
+    def _shown(self, partitions: Iterable[int]) -> bool:
+        """Whether all that is stored is shown, where enough replicas are able to be in sync."""
+        world = self.world
+        for partition in partitions:
+            placed, leader = world.placement[partition], self._leader(partition)
+            enough = min(world.config.min_insync, len(placed))
+            if leader is not None and sum(each in world.able for each in placed) >= enough:
+                made = world.replicas(partition)[leader.node_id].of_partition()
+                if made.high_watermark < made.log_end_offset:
+                    return False
+        return True
 
     def _led_inside(self, partitions: Sequence[int]) -> list[int]:
         """Partitions whose leader is in the core. A partition that is led from outside is served,

@@ -37,6 +37,9 @@ class _Told(NamedTuple):
 
     named: list[NodeId]
     leaders: list[NodeId]
+    """Of the run's own topic, by partition."""
+    leading: bool
+    """Whether it says of any topic that it leads a partition."""
     heard: list[NodeId]
 
     def leads_to(self, partition: int, leader: NodeId) -> bool:
@@ -70,7 +73,7 @@ def _misleads(
         return False
     if 2 * len(told.heard) > len(world.nodes):
         return leader not in core
-    return node in told.leaders
+    return told.leading
 
 
 def _astray(
@@ -103,8 +106,12 @@ def _told(world: World, node: NodeId) -> _Told | None:
     within = HEARD_TIMEOUTS * world.config.election_timeout_ms * MS
     topic = life.node.topics().get(TOPIC)
     groups = [] if topic is None else [each.group for each in topic.partitions]
+    # Clients ask for all topics: those beside the run's own count.
+    every = [each.group for image in life.node.topics().values() for each in image.partitions]
+    leaders = {group: life.node.leader(group).leader for group in every}
     return _Told(
-        named=[each.node for each in life.node.brokers(groups)],
-        leaders=[life.node.leader(each).leader for each in groups],
+        named=[each.node for each in life.node.brokers(every)],
+        leaders=[leaders[each] for each in groups],
+        leading=node in leaders.values(),
         heard=[each for each in world.nodes if life.view.hears(each, within)],
     )

@@ -13,6 +13,7 @@ from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.images import PartitionImage
 from ottla.raft.quorum import majority
 from ottla.raft.types import GroupId
+from ottla.sim.clients.own_topic import OWN_TOPICS
 from ottla.sim.clients.topic_requests import number_of
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.life import Life
@@ -41,10 +42,10 @@ def note_topics(world: World) -> None:
         node, inc = life.node_id, life.inc
         note("topic", node=node, inc=inc, code="listed")
         for name, image in life.node.topics().items():
-            if name != TOPIC:
-                code = "unserved" if _unserved(life, name) else "known"
+            code = "unserved" if _unserved(life, name) else "known"
+            if name != TOPIC and (code != "known" or name not in OWN_TOPICS):
                 count = len(image.partitions)
-                note("topic", node=node, inc=inc, op=number_of(name), code=code, aux=count)
+                note("topic", node=node, inc=inc, op=_number(name), code=code, aux=count)
         for group in _leftovers(life):
             note("topic", node=node, inc=inc, code="leftover", log_index=group)
     for number, part in _unled(world):
@@ -85,4 +86,9 @@ def _unled(world: World) -> Iterator[tuple[int, PartitionImage]]:
         for each in image.partitions if name != TOPIC else ():
             able = sum(node in there for node in each.replicas)
             if able >= majority(len(each.replicas)) and each.group not in leading:
-                yield number_of(name), each
+                yield _number(name), each
+
+
+def _number(name: str) -> int:
+    """What rows call a topic; 0 is that of the sequential client."""
+    return 0 if name in OWN_TOPICS else number_of(name)

@@ -20,6 +20,7 @@ numbers must not be mixed up: `log_index` counts entries of a Raft log from 1 an
 | poll | consumer | record delivered: `off value pid epoch seq` |
 | close | client | its connection to `node` is lost: `code` why |
 | check | client | an odd produce request was answered: `node partition code` (10) |
+| step | client | a request of the sequential client was answered: `op` its step, `node code` (19) |
 | topic | client | about topic `op` of `aux` partitions: `code` (13), by `node` |
 | topic | node | at the end: it knows topic `op`, of `aux` partitions; `code` (13) |
 | late | node | a request of `client`, `code`, took `value` us and may take `aux` us (14) |
@@ -78,7 +79,8 @@ epoch it named (`term`) and that of the record it has before (`value`). (16) `co
 earliest; leader: `cand` in `term`; time: of the first record not older than `value`, which is of
 `hw`; epoch: where epoch `value` ended, `term` the one found; diverging: the same, for a fetch from
 `hw` by a reader with that epoch. `off` -1: none. (17) *load*: `quorum` replicas must be in sync,
-that is, behind for less than `aux`. (18) Where the log ends after that entry.
+that is, behind for less than `aux`. (18) Where the log ends after that entry. (19) What was
+asked and answered. A row of node 0 after it: what a model of the topic says instead.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts again is another `client`.
@@ -108,6 +110,7 @@ KINDS = (
     "poll",
     "close",
     "check",
+    "step",
     "topic",
     "late",
     "term",

@@ -275,6 +275,7 @@ CATALOGUE: tuple[Row, ...] = (
     Row("M49", Mutant.RANGES_WITHOUT_BARRIER, "barrier before out of range is told", LED_BACK),
     Row("M50", Mutant.HELD_SHOWN, "holding what too few replicas have", HELD),
     Row("M51", Mutant.HELD_FOR_GOOD, "another look at what is held", HELD),
+    Row("M52", Mutant.BATCHES_OF_ANY_SIZE, "max.message.bytes of a topic"),
 )
 BY_ID = {each.id: each for each in CATALOGUE}
 

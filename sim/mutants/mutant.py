@@ -118,6 +118,8 @@ class Mutant(Enum):
     """partition: readers see what is committed, however few replicas are in sync."""
     HELD_FOR_GOOD = "M51"
     """partition: what is held stays so until more is committed."""
+    BATCHES_OF_ANY_SIZE = "M52"
+    """partition: a batch may be larger than max.message.bytes of its topic."""
 
 
 Mutants: TypeAlias = frozenset[Mutant]

@@ -44,6 +44,8 @@ class MutatedPartition(Partition):
     def __init__(self, settings: PartitionSettings, in_sync: InSync, mutants: Mutants):
         if Mutant.ONE_IN_SYNC in mutants:
             settings = replace(settings, min_insync_replicas=1)
+        if Mutant.BATCHES_OF_ANY_SIZE in mutants:
+            settings = replace(settings, max_message_bytes=settings.segment_bytes)
         super().__init__(settings, in_sync)
         self.mutants = mutants
         state = self.state

@@ -22,6 +22,8 @@ from ottla.sim.world.network import LinkName
 from ottla.sim.world.world import World
 
 MS: Micros = 1_000
+OTHERS = 4
+"""Of eight leaders that are picked three lead the sequential client's partition."""
 End: TypeAlias = Callable[[], None]
 
 
@@ -42,13 +44,17 @@ class FaultContext:
         return self.stream.pick(self.world.nodes)
 
     def leader(self) -> NodeId:
-        """The leader of some partition, sometimes the controller; any node if there is no
-        leader."""
+        """The leader of some partition, sometimes of the sequential client's, sometimes the
+        controller; any node if there is no leader."""
         world, stream = self.world, self.stream
         partition = stream.below(world.config.partitions)
         life = world.leader(partition)
-        if stream.below(8) == 1:
+        which = stream.below(8)
+        if which == 1:
             life = world.controller() or life
+        elif which > OTHERS:
+            other = world.other_leader()
+            life = life if other is None else other[0]
         return self.node() if life is None else life.node_id
 
     def follower(self) -> NodeId:

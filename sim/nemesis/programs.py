@@ -27,6 +27,7 @@ from ottla.raft.messages import (
 )
 from ottla.raft.types import NodeId
 from ottla.sim.history.history import CONTROLLER_PARTITION
+from ottla.sim.nemesis.echoes import repeat_late
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.log_starts import delete_records, overtaken
 from ottla.sim.nemesis.machines import (
@@ -42,6 +43,7 @@ from ottla.sim.nemesis.timed_faults import (
     acknowledges,
     crash_leader,
     crash_loop,
+    decides,
     die_at,
     figure_8,
     holds_records,
@@ -347,6 +349,8 @@ PROGRAMS: tuple[Program, ...] = (
     Program("die-appended", "T D2", die_at("appended", "records written", holds_records)),
     Program("die-synced", "T", die_at("synced", "a sync that nobody heard of")),
     Program("die-acknowledging", "T", die_at("sent", "an acknowledgement sent", acknowledges), 2),
+    Program("die-deciding", "T L3", die_at("sent", "a decision sent", decides), 2),
+    Program("repeat-late", "N3 N4 T", repeat_late, 2),
     Program("die-answering", "T N7", die_at("answer", "an answer on its lips")),
     Program("win-and-go", "T", win_and_go, 3),
     Program("rivals", "C2 T", rivals, 3),

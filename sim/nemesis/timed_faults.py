@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.node.handover import stand_for_election
 from ottla.broker.node.inspection import ReplicaView
 from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
@@ -30,6 +31,15 @@ def opens_a_term(writes: Any) -> bool:
 def holds_records(writes: Any) -> bool:
     """Whether records are among the writes."""
     return any(entry.kind is EntryKind.BATCH for write in writes for entry in write.entries)
+
+
+def decides(message: Any) -> bool:
+    """The controller's leader sends a decision to a follower."""
+    return (
+        isinstance(message, AppendEntries)
+        and message.group == CONTROLLER_GROUP
+        and any(entry.kind is EntryKind.COMMAND for entry in message.entries)
+    )
 
 
 def acknowledges(message: Any) -> bool:
@@ -324,8 +334,12 @@ def stuck_disk(hand: FaultContext) -> None:
 
 
 def _led(hand: FaultContext) -> tuple[NodeId, ReplicaView] | None:
-    """The leader of some partition and its replica there."""
+    """The leader of some partition and its replica there; half of the time of the partition that
+    the sequential client works with."""
     world = hand.world
+    other = world.other_leader()
+    if other is not None and hand.stream.below(2) == 1:
+        return other[0].node_id, other[1]
     partition = hand.stream.below(world.config.partitions)
     life = world.leader(partition)
     if life is None:

@@ -13,6 +13,7 @@ from ottla.log.types import Offset
 from ottla.raft.types import Micros
 from ottla.sim.clients.odd_requests import ask, flawed
 from ottla.sim.clients.questions import ASKER, Asker, Question
+from ottla.sim.clients.sequential import SequentialClient
 from ottla.sim.clients.topic_requests import TopicRequest
 from ottla.sim.ending.ending import MS
 from ottla.sim.scenarios.script_clients import Reader, Sender, Sending
@@ -134,6 +135,16 @@ class Asking:
         TopicRequest(world, int(node), what, int(topic), heard.append)
         world.until(lambda: bool(heard), PATIENCE, "an answer about a topic")
         self._stage.say(f"{node} answers about topic {topic}: {heard[0]}")
+
+    def do_steps(self, *plan: str) -> None:
+        """Have the sequential client make its topic, write a batch, and take these steps."""
+        world = self._stage.world
+        since, client = len(world.history.rows), SequentialClient(world, plan)
+        client.begin(PATIENCE, PATIENCE)
+        self._stage.run(["run", "1s"])
+        for row in world.history.rows[since:]:
+            if row.kind == "step":
+                self._stage.say(f"{row.node} answers step {row.op}, {row.code}")
 
     def do_hold(self, name: str, node: str) -> None:
         """Keep everything back between a client and a node."""

@@ -17,6 +17,7 @@ it stands for election, and a crash takes all that is not synced. Nothing is ran
 `questions.py`; its answer is told when it comes |
 | `odd N acks K PARTITION=FLAW,FLAW ...` | a produce request with flaws (`order_of_checks.py`) |
 | `topic N create K` · `topic N delete K` | a topic beside the plain one |
+| `steps STEP ...` | the sequential client makes its topic, and does this (`sim/clients/steps.py`) |
 | `each 1..8: COMMAND` | the command for each number, which stands for every `*` in it |
 | `misread P CODE` | the next answer to a batch of P's says so, whatever the node wrote |
 | `hold P N` · `let P N` | messages between client and node wait; go on |

@@ -45,6 +45,13 @@ SITUATIONS: Mapping[str, Situation] = {
         "leader_epochs": (False, True),
         "metadata_max_age_ms": (100,),
     },
+    "clients of the deposed": {
+        "nodes": (3,),
+        "replicas": (3,),
+        "load_ms": (5_000, 20_000),
+        "faults": ("two-leaders", "two-leaders freeze"),
+        "fault_every_ms": (500, 1_000),
+    },
     "clients that give up": {
         "faults": ("stray-request freeze", "stray-request late-requests freeze kill transfer"),
         "fault_every_ms": _OFTEN,
@@ -93,7 +100,23 @@ SITUATIONS: Mapping[str, Situation] = {
         "faults": ("drift jump-clock freeze slow-node transfer kill",),
         "fault_every_ms": _OFTEN,
     },
+    "forgotten in snapshots": {
+        "producer_expiry_ms": (300,),
+        "producers": (3,),
+        "faults": ("delete-records overtaken power kill isolate",),
+        "fault_every_ms": _OFTEN,
+    },
+    "controllers": {
+        "faults": ("die-deciding controller kill", "die-deciding controller power halves transfer"),
+        "fault_every_ms": _OFTEN,
+        "catalog_entries": (3, 1_000),
+    },
+    "late copies": {
+        "faults": ("repeat-late transfer isolate kill", "repeat-late two-leaders late-leader"),
+        "fault_every_ms": (500, 1_000),
+    },
     "a leader left out": {
+        "probes": (True,),
         "nodes": (3,),
         "replicas": (3,),
         "leader_left_out": (True,),

@@ -208,6 +208,11 @@ class SimNetwork:
             else:
                 self.send(sender, to, message)
 
+    def repeat(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        """Have a datagram that was sent before come once more, unless its link is cut by then."""
+        link = self.links[sender, to]
+        self._kernel.after(link.stream.pick(link.spans), self._arrive, link, sender, to, message)
+
     def isolate(self, node: NodeId) -> None:
         """Cut a node off from all others, both ways."""
         self.cut(name for name in self.links if node in name)

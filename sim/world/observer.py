@@ -254,6 +254,8 @@ class Observer:
         """A leader has decided about a batch. If the model disagrees, a second row says so."""
         who = identity(ticket.batch)
         assert who is not None, "it was decided about"
+        if not self.knows(life, partition.settings.group):
+            return
         number, term = self.partitions[partition.settings.group], partition.leadership.term
         for watcher in self.decision_watchers:
             watcher(life.node_id, number, who, term, decision)

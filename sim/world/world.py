@@ -7,7 +7,7 @@ for them: a disk that forgets what it synced, an old copy of a disk, a producer 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from ottla.broker.counters import Counters
@@ -76,6 +76,8 @@ class World:
         )
         self.lives: dict[NodeId, Life] = {}
         """The nodes that are not dead, frozen ones included."""
+        self.other_group: Callable[[], GroupId | None] = _none
+        """The group of the topic that the sequential client works with, if it has one."""
         self.client_dies: Callable[[int], None] = _nobody
         """Kills the client of that number; `workload.py` sets it if clients can die."""
         self._last: dict[NodeId, Life] = {}
@@ -149,10 +151,28 @@ class World:
         found = ((node, life.replica(partition)) for node, life in self.lives.items())
         return {node: replica for node, replica in found if replica is not None}
 
+    def everybody(self) -> Iterator[Life]:
+        """The nodes that live, and the last life of each other node: what it knew when it died."""
+        yield from self.lives.values()
+        yield from (life for node, life in self._last.items() if node not in self.lives)
+
     def leader(self, partition: int = 0) -> Life | None:
         """The node that leads a partition in the latest term and serves; frozen nodes count."""
+        return self._latest(self.replicas(partition).items())
+
+    def other_leader(self) -> tuple[Life, ReplicaView] | None:
+        """Who leads the partition of the sequential client's topic, and its replica."""
+        group = self.other_group()
+        if group is None:
+            return None
+        found = ((node, life.view.replica(group)) for node, life in self.lives.items())
+        replicas = {node: replica for node, replica in found if replica is not None}
+        life = self._latest(replicas.items())
+        return None if life is None else (life, replicas[life.node_id])
+
+    def _latest(self, replicas: Iterable[tuple[NodeId, ReplicaView]]) -> Life | None:
         best: tuple[int, NodeId] | None = None
-        for node, replica in self.replicas(partition).items():
+        for node, replica in replicas:
             made = replica.of_partition()
             if made.serves and (best is None or made.term > best[0]):
                 best = (made.term, node)
@@ -384,3 +404,8 @@ def _nobody(_: int) -> None:
 def _controller_term(life: Life) -> Term:
     replica = life.view.controller()
     return 0 if replica is None else replica.soft.term
+
+
+def _none() -> GroupId | None:
+    """There is no such client."""
+    return None

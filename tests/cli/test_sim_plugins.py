@@ -72,7 +72,6 @@ def ottla(*words, cwd):
     )
 
 
-@pytest.mark.slow
 def test_a_run_is_judged_by_a_plugin_and_the_next_one_is_not(plugin):
     run = ["run", "--seed", 3, *SMALL]
     told = here(*run, "--plugin", plugin)
@@ -136,7 +135,6 @@ def test_a_scenario_is_judged_by_a_plugin_and_may_name_its_mutants(plugin, tmp_p
     assert "unexpected: my-lazy is not caught by sim-I01\n" in told.stdout
 
 
-@pytest.mark.slow
 def test_a_scenario_is_drawn_with_a_plugin(plugin, tmp_path):
     path, page = tmp_path / "mine.txt", tmp_path / "mine.html"
     path.write_text(SCENARIO, encoding="utf-8")

@@ -6,6 +6,7 @@ another run, and to look for such a seed anew takes hours.
 
 import pytest
 
+from ottla.sim.clients.sequential import SequentialClient
 from ottla.sim.clients.topic_requests import TopicRequests
 from ottla.sim.settings import swarm
 
@@ -19,13 +20,14 @@ SINCE = {
     "catalog_entries",
     "load_ms",
 }
-ONCE = {"replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1), "min_insync": (1, 1, 2)}
+ONCE = {"replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1), "min_insync": (1, 1, 2), "probes": (True,)}
 
 
 def draw_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short runs, expiry, small limits and situations are drawn no more, and nobody asks for
-    topics."""
+    topics, or has one of its own."""
     monkeypatch.setattr(TopicRequests, "start", lambda _: None)
+    monkeypatch.setattr(SequentialClient, "start", lambda _: None)
     known = {name: each for name, each in swarm.TABLE.items() if name not in SINCE}
     monkeypatch.setattr(swarm, "TABLE", known | ONCE)
     monkeypatch.setattr(swarm, "SITUATIONS", {"none": {"faults": ("",)}})

@@ -7,7 +7,7 @@ about what a leader says of itself are judged online.
 from __future__ import annotations
 
 from ottla.sim.invariants import arrivals, decisions, order, refusals, resent, states
-from ottla.sim.invariants.checks import Checks
+from ottla.sim.invariants.checks import Checks, Steps
 from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.leadership import Leadership
 
@@ -99,6 +99,14 @@ PRODUCERS: tuple[Invariant, ...] = (
         "unless the node lacks the topic, the leadership or replicas in sync and says that",
         Place.ONLINE,
         Checks,
+    ),
+    Invariant(
+        "sim-I49",
+        "an answer that a model of the topic does not give",
+        "a client that alone writes to a topic, one request at a time, is answered as a model of "
+        "that topic says, or told to try again",
+        Place.ONLINE,
+        Steps,
     ),
     Invariant(
         "sim-I45",

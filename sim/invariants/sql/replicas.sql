@@ -149,3 +149,9 @@ SELECT run_id, COUNT(*) AS n
 FROM ev
 WHERE kind = 'check' AND node = 0
 GROUP BY run_id;
+
+-- sim-I49
+SELECT run_id, COUNT(*) AS n
+FROM ev
+WHERE kind = 'step' AND node = 0
+GROUP BY run_id;

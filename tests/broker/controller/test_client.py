@@ -194,6 +194,27 @@ def test_without_a_leader_the_outcome_is_not_known_at_the_deadline():
     assert life.outcomes == [(ErrorCode.REQUEST_TIMED_OUT, {})]
 
 
+@pytest.mark.parametrize("command", [Position(), COMMAND])
+def test_what_this_node_has_not_applied_by_the_deadline_is_not_confirmed(command):
+    """The leader that answered died before its follower here had caught up: at the deadline the
+    follower took its catalog for complete, and told clients that a topic does not exist which they
+    had made (sim-I49)."""
+    life = Life(incarnation=1)
+    life.client.answered(answer(life.ask(command), 9))
+    life.client.applied(8)
+    life.sleep(PATIENCE)
+    assert life.outcomes == [(ErrorCode.REQUEST_TIMED_OUT, {})]
+
+
+def test_producer_ids_that_were_decided_are_given_out_at_the_deadline():
+    """Nobody else gets them, and no catalog has to know of them."""
+    life = Life(incarnation=1)
+    request = life.ask(AllocateProducerIds(1))
+    life.client.answered(answer(request, 9, first=1000))
+    life.sleep(PATIENCE)
+    assert life.outcomes == [(ErrorCode.NONE, {"first": 1000})]
+
+
 @pytest.mark.parametrize(
     ("command", "index", "error"),
     [(Position(), 3, ErrorCode.NONE), (COMMAND, 0, ErrorCode.TOPIC_ALREADY_EXISTS)],

@@ -143,7 +143,6 @@ def test_an_invariant_that_yields_something_else_is_told(tmp_path, found):
     assert [each.invariant for each in outcome.anomalies] == ["my-odd" if odd else "sim-I00"]
 
 
-@pytest.mark.slow
 def test_a_fault_may_be_named_and_a_seed_and_a_tape_replay_it(tmp_path):
     config = with_plugin(tmp_path, FAULT, faults="my-stall")
     outcome = play(config)

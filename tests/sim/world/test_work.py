@@ -102,7 +102,8 @@ def told_of(config: RunConfig) -> Told:
 @pytest.fixture(scope="module")
 def both() -> tuple[Told, Told]:
     short, long = told_of(SHORT), told_of(LONG)
-    assert 3 * len(short[0]) < len(long[0]) < TIMES * len(short[0])
+    # The sequential client takes about as many steps in both.
+    assert 2 * len(short[0]) < len(long[0]) < TIMES * len(short[0])
     return short, long
 
 

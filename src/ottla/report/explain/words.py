@@ -208,6 +208,9 @@ _ROWS: dict[str, Tell] = {
     "check": lambda row: (
         f"Kafka answers {row.code}" if not row.node else f"is told by {row.node}: {row.code}"
     ),
+    "step": lambda row: (
+        f"the model says {row.code}" if not row.node else f"is told by {row.node}: {row.code}"
+    ),
     "topic": _topic,
     "late": lambda row: (
         None

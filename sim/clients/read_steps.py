@@ -1,0 +1,168 @@
+"""Steps of the sequential client that read, and what a step is.
+
+A `Step` has a request, a judge of its answer, and what the model (`sim/clients/topic_model.py`)
+learns from the answer. Nothing is drawn twice for one step: one that is sent again is the same
+request. `ReadSteps` makes those that only read; `sim/clients/steps.py` adds the others.
+
+Source: K-FETCH; K-LIST-OFFSETS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from ottla.broker.errors import ErrorCode
+from ottla.log.types import Millis, Offset
+from ottla.raft.types import Micros
+from ottla.sim.chance.choices import Stream
+from ottla.sim.clients import own_topic
+from ottla.sim.clients.consumer import EARLIEST, LATEST
+from ottla.sim.clients.topic_model import Found, TopicModel
+from ottla.sim.world.batch import time_of
+from ottla.sim.world.decoder import Decoder
+from ottla.sim.world.frames import fetched, listed
+
+LARGEST: Millis = -3
+"""The special time of the record with the largest time (K-LIST-OFFSETS)."""
+FAR = 1_000
+"""Records beyond the end."""
+WAITS: Micros = 50_000
+"""For which a fetch waits."""
+ONE_BATCH = 1
+MUCH = 1 << 20
+"""Bytes of a fetch: more than there are."""
+
+
+class Told(NamedTuple):
+    """What an answer says, and what is wrong with it."""
+
+    error: ErrorCode
+    text: str = ""
+    """What was told, where there is no error."""
+    wrong: str = ""
+    """What the model says instead."""
+
+
+Judge = Callable[[Any, bool], Told]
+"""Of an answer; whether the node led in the highest term when it was asked."""
+
+
+def _nothing(*_: object) -> None:
+    """Nothing is learned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request, until an answer says what became of it."""
+
+    what: str
+    request: Any
+    judge: Judge
+    done: Callable[[Any], None] = _nothing
+    """Learns from the answer."""
+    tried: Callable[[], None] = _nothing
+    """Learns that nobody knows what became of one try."""
+    once: bool = False
+    """It is sent once: the next step settles what became of it."""
+    answered: bool = True
+    anywhere: bool = False
+    """Any node will do: it is for the controller."""
+    makes_topic: bool = False
+    then: Callable[[], Step] | None = None
+    """What is done next."""
+    behind: tuple[Any, Judge] | None = None
+    """Another request on the same connection, sent at once, and the judge of its answer."""
+    reads_beside: Step | None = field(default=None)
+    """A fetch that waits meanwhile."""
+
+
+class ReadSteps:
+    """See the module's text."""
+
+    def __init__(self, stream: Stream, decoder: Decoder):
+        self.model = TopicModel()
+        self._stream = stream
+        self._decoder = decoder
+        self._values = 0
+        """How many records there were so far, in all topics."""
+
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+        return own_topic.OWN_TOPICS[self.model.topics - 1]
+
+    def _lists(self, what: str, time: Millis, wrong: Callable[..., str]) -> Step:
+        def judge(answer: Any, sure: bool) -> Told:
+            part = listed(answer)
+            if part.error_code is not ErrorCode.NONE:
+                return Told(part.error_code, "", other_than(part.error_code, ErrorCode.NONE))
+            text = f"offset {part.offset}, time {part.timestamp}, epoch {part.leader_epoch}"
+            return Told(part.error_code, text, wrong(part, sure=sure))
+
+        return Step(f"ask for {what}", own_topic.list_offsets(self.topic, time), judge)
+
+    def latest(self) -> Step:
+        """Where the log ends."""
+        return self._lists("the end", LATEST, partial(self.model.wrong_end, True))
+
+    def earliest(self) -> Step:
+        """Where the log begins."""
+        return self._lists("the start", EARLIEST, partial(self.model.wrong_end, False))
+
+    def by_time(self) -> Step:
+        """The first record that is not older than a time: one that a record has, or beside it."""
+        time = time_of(self._stream.below(self._values)) + self._stream.pick((0, 0, 1, -1))
+        return self._finds(f"time {time}", time, self.model.first_of(time))
+
+    def largest(self) -> Step:
+        """The record with the largest time."""
+        return self._finds("the largest time", LARGEST, self.model.largest())
+
+    def _finds(self, what: str, time: Millis, right: Found) -> Step:
+        return self._lists(what, time, partial(self.model.wrong_time, right))
+
+    def fetch(self, off: Offset, least: int = ONE_BATCH) -> Step:
+        """Read from an offset, or wait a while for `least` bytes."""
+        model, asked, topics = self.model, self.model.extent, self.model.topics
+        most = self._stream.pick((MUCH, ONE_BATCH))
+        request = own_topic.fetch(self.topic, off, most, WAITS, least)
+
+        def judge(answer: Any, sure: bool) -> Told:
+            part, wrong = fetched(answer), ""
+            told = [f"{each.base_offset}-{each.last_offset}" for each in part.batches]
+            text = f"high watermark {part.high_watermark}, batches {' '.join(told) or 'none'}"
+            if part.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+                text = ""
+                if asked.start <= off <= asked.end and model.start <= off:
+                    wrong = f"there are {asked.start} to {asked.end}"
+            elif part.error is not ErrorCode.NONE:
+                text, wrong = "", other_than(part.error, ErrorCode.NONE)
+            elif model.topics == topics:
+                wrong = model.wrong_fetch(off, part, self._decoder, asked, sure=sure)
+            return Told(part.error, text, "" if model.topics != topics else wrong)
+
+        return Step(f"read from {off}", request, judge)
+
+    def anywhere(self) -> Offset:
+        """An offset of a record, or the end."""
+        start, end = self.model.start, self.model.end
+        return start + self._stream.below(end - start + 1)
+
+    def read(self) -> Step:
+        """Read from anywhere."""
+        return self.fetch(self.anywhere(), self._stream.pick((ONE_BATCH, ONE_BATCH, MUCH)))
+
+    def read_beyond(self) -> Step:
+        """Read from behind the end, or below the start."""
+        model = self.model
+        ahead = model.end + self._stream.pick((1, 2, FAR))
+        return self.fetch(self._stream.pick((ahead, model.start - 1)) if model.start else ahead)
+
+
+def other_than(error: ErrorCode, *right: ErrorCode) -> str:
+    """What the model says instead, if that is another error. Errors that have a client try again
+    are told from others by whoever sends the step."""
+    return "" if error in right else " or ".join(each.name for each in right)

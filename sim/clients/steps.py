@@ -1,0 +1,356 @@
+"""The steps of the sequential client: what it asks next, and what the answer should be.
+
+`Steps.next` draws a step of which the model (`sim/clients/topic_model.py`) knows the answer: the
+topic is made or deleted, a producer asks for its id, writes, and writes what must be refused; or
+one of those that read (`sim/clients/read_steps.py`).
+
+Source: KIP-98; KIP-360; K-RULES; K-CREATE-TOPICS.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.requests import InitProducerIdRequest
+from ottla.idempotency.profiles import profile_named
+from ottla.log.types import Millis, Offset
+from ottla.raft.types import Micros
+from ottla.sim.chance.choices import Stream
+from ottla.sim.clients import own_topic
+from ottla.sim.clients.base import MS
+from ottla.sim.clients.read_steps import MUCH, ReadSteps, Step, Told, other_than
+from ottla.sim.clients.topic_model import SEQUENCES, WINDOW, Written
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.decoder import Decoder
+from ottla.sim.world.frames import deleted, error_of_topic, produced
+
+MOST_AT_RISK = 4
+"""Batches, one after the other, with acks of 1 or 0."""
+MOST_RECORDS = 4
+"""In a batch."""
+FAR_AHEAD: Millis = 1 << 52
+"""A time that no clock will show."""
+ALL, LEADER, NOBODY = -1, 1, 0
+"""Acks."""
+
+
+class Steps(ReadSteps):
+    """See the module's text. `plan`: names of steps to take instead of drawn ones."""
+
+    def __init__(
+        self, config: RunConfig, stream: Stream, decoder: Decoder, plan: Sequence[str] = ()
+    ):
+        super().__init__(stream, decoder)
+        self._plan = deque(plan)
+        self._config = config
+        self._there = False
+        """Whether the topic is."""
+        self._topic_id: bytes | None = None
+        self._uncertain = False
+        """Whether a request to make the topic may still be under way."""
+        self._timeout: Micros = config.request_timeout_ms * MS
+        self.held_back = False
+        """Whether readers may not see what is committed: with too few replicas in sync (0014)."""
+
+    @property
+    def planned(self) -> int:
+        """How many steps of the plan are left."""
+        return len(self._plan)
+
+    def next(self) -> Step:
+        """The next step."""
+        if not self._there:
+            return self._create()
+        if self.model.pid < 0:
+            return self._ask_id()
+        if not self.model.batches:
+            return self._append()
+        if self._plan:
+            step: Step = getattr(self, self._plan.popleft().replace("-", "_"))()
+            return step
+        return self._stream.pick(_STEPS)(self)
+
+    # ---- the topic
+
+    def _create(self) -> Step:
+        config, stream = self._config, self._stream
+        replicas = min(config.nodes, config.replicas)
+        least = stream.pick((1, 1, 1 + stream.below(replicas)))
+        self.held_back = least > 1
+        request = own_topic.create(self.topic, replicas, least, self._timeout)
+        return Step(
+            "create",
+            request,
+            self._judge_created,
+            self._created,
+            self._unanswered,
+            anywhere=True,
+            makes_topic=True,
+        )
+
+    def _judge_created(self, answer: Any, _: bool) -> Told:
+        error = error_of_topic(answer)
+        if self._uncertain and error is ErrorCode.TOPIC_ALREADY_EXISTS:
+            return Told(error)
+        return Told(error, "", other_than(error, ErrorCode.NONE))
+
+    def _unanswered(self) -> None:
+        self._uncertain = True
+
+    def _created(self, answer: Any) -> None:
+        self._there = True
+        (topic,) = answer.topics
+        self._topic_id = topic.topic_id if topic.error_code is ErrorCode.NONE else None
+
+    def delete_topic(self) -> Step:
+        """The topic goes, and all that is known of it. Not if another request may still make it."""
+        last = self.model.topics == len(own_topic.OWN_TOPICS)
+        if last or self._uncertain or self._topic_id is None:
+            return self._append()
+        request = own_topic.delete(self._topic_id, self._timeout)
+        return Step("delete the topic", request, self._judge_deleted, self._deleted, anywhere=True)
+
+    def _judge_deleted(self, answer: Any, _: bool) -> Told:
+        error = error_of_topic(answer)
+        return Told(error, "", other_than(error, ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID))
+
+    def _deleted(self, _: Any) -> None:
+        self._there = False
+        self.model.emptied()
+
+    # ---- producers
+
+    def _ask_id(self) -> Step:
+        def judge(answer: Any, _: bool) -> Told:
+            error, pid, epoch = answer.error_code, answer.producer_id, answer.producer_epoch
+            text = f"id {pid}, epoch {epoch}"
+            if error is not ErrorCode.NONE:
+                return Told(error, "", other_than(error, ErrorCode.NONE))
+            fits = pid >= 0 and epoch == 0 and pid not in self.model.ids
+            return Told(error, text, "" if fits else "a new id, epoch 0")
+
+        def done(answer: Any) -> None:
+            anywhere = profile_named(self._config.profile).begins_anywhere
+            first = SEQUENCES - 1 - self._stream.below(3) if anywhere else 0
+            self.model.began(answer.producer_id, first)
+
+        return Step("ask for an id", InitProducerIdRequest(), judge, done, anywhere=True)
+
+    def ask_id(self) -> Step:
+        """From here on another producer writes."""
+        return self._ask_id()
+
+    def _batch(self, *, epoch: int | None = None, seq: int | None = None) -> Written:
+        model, first = self.model, self._values
+        self._values += 1 + self._stream.below(MOST_RECORDS)
+        return Written(
+            tuple(range(first, self._values)),
+            model.pid,
+            model.epoch if epoch is None else epoch,
+            model.next_seq if seq is None else seq,
+        )
+
+    def _produce(self, batch: Written, acks: int = ALL) -> Any:
+        return own_topic.produce(self.topic, acks, self._timeout, own_topic.batch_of(batch))
+
+    def _append(self, batch: Written | None = None) -> Step:
+        model, stream = self.model, self._stream
+        if batch is None:
+            batch = self._batch()
+        if not model.coming:
+            model.writes(batch)
+        where = model.end
+
+        def judge(answer: Any, _: bool) -> Told:
+            return self._stored_at(answer, where, sure=True)
+
+        what = f"write {len(batch.values)} records, epoch {batch.epoch}, sequence {batch.seq}"
+        beside = self.fetch(self.anywhere(), MUCH) if stream.below(4) == 1 else None
+        return Step(
+            what,
+            self._produce(batch),
+            judge,
+            lambda _: model.stored(batch),
+            then=self._settle if len(model.coming) > 1 else None,
+            reads_beside=beside,
+        )
+
+    def _settle(self) -> Step:
+        """Write the next batch that was written at risk."""
+        return self._append(self.model.coming[0])
+
+    def append(self) -> Step:
+        """The next batch, with acks=all."""
+        return self._append()
+
+    def append_at_risk(self) -> Step:
+        """The next batches, each twice at once with acks=1, or once with 0; then with acks=all,
+        stored or not."""
+        batch = self._batch()
+        self.model.writes(batch)
+        for _ in range(self._stream.below(MOST_AT_RISK)):
+            self.model.writes(self._batch(seq=self.model.coming[-1].next_seq))
+        return self._risk(0)
+
+    def _risk(self, place: int) -> Step:
+        coming = self.model.coming
+        batch, acks = coming[place], self._stream.pick((LEADER, LEADER, LEADER, NOBODY))
+
+        def judge(answer: Any, sure: bool) -> Told:
+            (part,) = produced(answer)
+            if place and part.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                return Told(part.error)  # the one before it was not stored, or was lost
+            return self._stored_at(answer, batch.off, sure=sure)
+
+        request = self._produce(batch, acks)
+        last = place + 1 == len(coming)
+        return Step(
+            f"write epoch {batch.epoch}, sequence {batch.seq}, acks={acks}",
+            request,
+            judge,
+            once=True,
+            answered=acks != NOBODY,
+            behind=(request, judge) if acks else None,
+            then=self._settle if last else partial(self._risk, place + 1),
+        )
+
+    def _stored_at(self, answer: Any, where: Offset, *, sure: bool) -> Told:
+        (part,) = produced(answer)
+        if part.error is not ErrorCode.NONE:
+            return Told(part.error, "", other_than(part.error, ErrorCode.NONE))
+        start = self.model.start
+        right = part.base_offset == where if sure else 0 <= part.base_offset <= where
+        right = right and part.log_start_offset <= start
+        text = f"offset {part.base_offset}, log start {part.log_start_offset}"
+        return Told(part.error, text, "" if right else f"offset {where}, log start {start}")
+
+    def again(self) -> Step:
+        """A batch that is stored: known again, or too old to be known."""
+        known = self.model.known_again()
+        if not known:
+            return self._append()
+        place = self._stream.below(min(len(known), WINDOW + 2))
+        batch = known[-1 - place]
+        what = f"write again epoch {batch.epoch}, sequence {batch.seq}"
+        if place >= WINDOW:
+            return self._refused(what, batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+        def judge(answer: Any, _: bool) -> Told:
+            return self._stored_at(answer, batch.off, sure=True)
+
+        acks = self._stream.pick((ALL, ALL, LEADER))
+        return Step(what, self._produce(batch, acks), judge)
+
+    def for_the_deposed(self) -> Step | None:
+        """Something for a node that was deposed, to be answered some time: by then it may lead
+        again, and this step may be long over. A read of what it may lack, or a batch that follows
+        what it may lack."""
+        model, asked = self.model, self.model.topics
+        known = model.known_again()
+        if not known or self._stream.below(2):
+            return self.fetch(model.end) if self._there and model.batches else None
+        batch = known[-1]
+
+        def judge(answer: Any, _: bool) -> Told:
+            if model.topics != asked:
+                return Told(ErrorCode.REQUEST_TIMED_OUT)  # another topic's, or nobody's
+            (part,) = produced(answer)
+            over = (model.pid, model.epoch) != (batch.pid, batch.epoch) or model.coming
+            if over or batch not in model.known_again()[-WINDOW:]:
+                return Told(part.error)
+            return self._stored_at(answer, batch.off, sure=True)
+
+        what = f"write again epoch {batch.epoch}, sequence {batch.seq}"
+        return Step(what, self._produce(batch), judge)
+
+    def _refused(self, what: str, batch: Written, error: ErrorCode, request: Any = None) -> Step:
+        def judge(answer: Any, _: bool) -> Told:
+            (part,) = produced(answer)
+            return Told(part.error, "", other_than(part.error, error))
+
+        return Step(what, request or self._produce(batch), judge)
+
+    def gap(self) -> Step:
+        """A batch behind one that is missing. A producer that may begin anywhere begins first."""
+        if not self.model.known_again() and profile_named(self._config.profile).begins_anywhere:
+            return self._append()
+        ahead = self.model.next_seq + 1 + self._stream.below(3)
+        batch = self._batch(seq=ahead % SEQUENCES)
+        return self._refused("leave out", batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+    def stale(self) -> Step:
+        """A batch of an epoch that is over."""
+        if not self.model.epoch or not self.model.known_again():
+            return self._append()
+        batch = self._batch(epoch=self.model.epoch - 1, seq=self._stream.below(3))
+        return self._refused("write in an old epoch", batch, ErrorCode.INVALID_PRODUCER_EPOCH)
+
+    def new_epoch(self) -> Step:
+        """The first batch of the next epoch."""
+        if not self.model.known_again():
+            return self._append()
+        return self._append(self._batch(epoch=self.model.epoch + 1, seq=0))
+
+    def epoch_from_within(self) -> Step:
+        """A batch of the next epoch that is not its first."""
+        if not self.model.known_again():
+            return self._append()
+        batch = self._batch(epoch=self.model.epoch + 1, seq=1 + self._stream.below(3))
+        what = f"begin epoch {batch.epoch} with sequence {batch.seq}"
+        return self._refused(what, batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+    def too_large(self) -> Step:
+        """A batch above the topic's own limit."""
+        batch = self._batch()
+        data = own_topic.batch_of(batch, size=own_topic.MOST_BYTES)
+        request = own_topic.produce(self.topic, ALL, self._timeout, data)
+        return self._refused("write too much", batch, ErrorCode.MESSAGE_TOO_LARGE, request)
+
+    def far_ahead(self) -> Step:
+        """A batch of a time that is long to come."""
+        batch = self._batch()
+        data = own_topic.batch_of(batch, time=FAR_AHEAD)
+        request = own_topic.produce(self.topic, ALL, self._timeout, data)
+        return self._refused("write of another age", batch, ErrorCode.INVALID_TIMESTAMP, request)
+
+    def delete_records(self) -> Step:
+        """The log start moves, unless it is there already; a second request at once is for less."""
+        model, stream = self.model, self._stream
+        off, lower = stream.below(model.end + 1), stream.below(model.end + 1)
+        off, lower = max(off, lower), min(off, lower)
+        right, least = max(off, model.start), max(lower, model.start)
+
+        def judge(least: Offset, answer: Any, _: bool) -> Told:
+            part = deleted(answer)
+            if part.error_code is not ErrorCode.NONE:
+                return Told(part.error_code, "", other_than(part.error_code, ErrorCode.NONE))
+            fits = least <= part.low_watermark <= right
+            wrong = "" if fits else f"log start {least} to {right}"
+            return Told(part.error_code, f"log start {part.low_watermark}", wrong)
+
+        def done(_: Any) -> None:
+            model.start = right
+
+        request = own_topic.delete_records(self.topic, off, self._timeout)
+        behind = own_topic.delete_records(self.topic, lower, self._timeout)
+        what = f"delete up to {off}, and up to {lower}"
+        # The second may be decided before the first is committed.
+        second = (behind, partial(judge, least))
+        return Step(what, request, partial(judge, right), done, behind=second)
+
+
+_STEPS: tuple[Callable[[Steps], Step], ...] = (
+    *(Steps.append,) * 6,
+    *(Steps.append_at_risk,) * 3,
+    *(Steps.again,) * 4,
+    *(Steps.gap, Steps.gap, Steps.stale, Steps.new_epoch, Steps.new_epoch),
+    *(Steps.epoch_from_within, Steps.ask_id, Steps.too_large, Steps.far_ahead),
+    *(Steps.latest, Steps.earliest, Steps.by_time, Steps.by_time, Steps.largest),
+    *(Steps.read, Steps.read, Steps.read, Steps.read_beyond, Steps.read_beyond),
+    *(Steps.delete_records, Steps.delete_topic),
+)
+"""What it does, as often as it stands here."""
