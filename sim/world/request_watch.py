@@ -93,7 +93,8 @@ class RequestWatch:
     def begin(self, client: int, ticket: ProduceTicket) -> None:
         """A produce ticket is in a partition."""
         now = self.now()
-        self._tickets[ticket] = client, now, ticket.deadline - now.node
+        # A node that was frozen begins with tickets whose time is over: it has a moment for each.
+        self._tickets[ticket] = client, now, max(0, ticket.deadline - now.node)
 
     def ended(self, ticket: ProduceTicket) -> None:
         """The ticket is done."""

@@ -6,7 +6,11 @@ what waits is waited for in virtual seconds.
 
 import pytest
 
+from ottla.broker.turn.tickets import ProduceTicket
 from ottla.broker.wire.requests import MetadataRequest
+from ottla.log.build import build_batch
+from ottla.log.record_batch import read_batch
+from ottla.log.types import RecordBatch
 from ottla.sim.chance.choices import Drawn
 from ottla.sim.invariants.judge import judge
 from ottla.sim.settings.settings import RunConfig
@@ -51,6 +55,18 @@ def test_what_is_answered_in_time_leaves_no_row(world):
     leader = world.leader(0).node_id
     ask(world, leader, MetadataRequest(), fetch(0, 0, 1_000, SECOND))
     assert late(world, 5 * SECOND) == []
+
+
+def test_a_ticket_whose_time_was_over_at_once_is_answered_in_time(world):
+    """Its node was frozen meanwhile: it was said to take longer than -4 s (80273)."""
+    life = world.leader(0)
+    batch = read_batch(build_batch([b"x"]))
+    assert isinstance(batch, RecordBatch)
+    ticket = ProduceTicket(batch, -1, lambda _: None, deadline=0)
+    life.requests.begin(CLIENT, ticket)
+    world.kernel.run(world.kernel.now + 2_000)
+    life.requests.ended(ticket)
+    assert late(world, 0) == []
 
 
 def test_what_is_never_answered_is_found_at_the_end(world):
