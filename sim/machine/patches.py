@@ -90,7 +90,7 @@ def _git(place: Path, data: bytes, *options: str) -> str:
     """The output of `git apply` there. Raises `PatchError`."""
     git = which("git")
     if git is None:
-        raise PatchError("git is not there, which applies patches; install it, or use --tree DIR")
+        raise PatchError("git, which applies patches, is missing; install it, or use --tree DIR")
     # A temporary folder may lie in a checkout, whose git variables must not apply.
     outside = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     done = subprocess.run(  # noqa: S603 - git, with a patch as its input
@@ -103,7 +103,7 @@ def _git(place: Path, data: bytes, *options: str) -> str:
     )
     if done.returncode:
         if b"No valid patches" in done.stderr:
-            raise PatchError("is no patch, as `git diff` and `diff -u` write them")
+            raise PatchError("is not a patch in the format of `git diff` and `diff -u`")
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise PatchError("; ".join(each.removeprefix("error: ") for each in lines[:2]))
     return done.stdout.decode(errors="surrogateescape")

@@ -29,7 +29,7 @@ def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> 
         raise ConfigError(f"not TOML: {error}") from None
     for name, value in told.items():
         if not isinstance(value, int | str | bool):
-            expected = "a whole number, a word or a truth is expected"
+            expected = "a whole number, a word, true or false is expected"
             if isinstance(value, list) and all(isinstance(each, str) for each in value):
                 expected = f'write {name} = "{" ".join(value)}"'
             raise ConfigError(f"{name} is {as_written(value)}; {expected}")

@@ -45,7 +45,7 @@ from ottla.sim.studies.trial import Trial, broken_in, trial
 from ottla.sim.studies.versions import KEY, VERSION
 
 FLUSH_ROWS = 20_000
-_DIED = "it took the process that ran it along, twice: the second time that one had no other run"
+_DIED = "its process died of it twice, the second time without any other run"
 _TEXTS = frozenset({"kind", "code"})
 SCHEMA: dict[str, str] = {
     "run_id": "BIGINT",

@@ -204,7 +204,7 @@ def java_lacks() -> str | None:
         return f"{java} cannot be run: {ask}"
     found = _VERSION.search(told.stderr + told.stdout)
     if found is None:
-        return f"{java} does not tell its version: {ask}"
+        return f"{java} does not print its version: {ask}"
     if int(found[1]) < JAVA:
         return f"{java} is Java {found[1]}: {ask}"
     return None

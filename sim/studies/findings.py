@@ -173,7 +173,7 @@ def chart_of(title: str, kind: str, axes: tuple[str, str], rows: Rows) -> Chart:
     Raises `ValueError` for an unknown kind, an infinite number and a y below 0, `KeyError` for a
     missing column."""
     if kind not in KINDS:
-        raise ValueError(f"{kind!r} is no kind of chart; there are {', '.join(KINDS)}")
+        raise ValueError(f"{kind!r} is not a kind of chart; there are {', '.join(KINDS)}")
     for place, row in enumerate(rows, 1):
         _check_drawable(row, place)
     drawn = [row for row in rows if not (_lacks(row["y"]) or _lacks(row["x"]))]

@@ -146,7 +146,7 @@ class Lake:
             self._check_empty()
             held = lock(root / _LOCK)
             if held is None:
-                raise StudyError(f"{root}: somebody else is at this study; wait, or end it")
+                raise StudyError(f"{root}: another process uses this study; wait, or end it")
             self._lock = held
             try:
                 self._check()
@@ -172,7 +172,7 @@ class Lake:
         if not path.exists():
             write_whole(path, json.dumps(told, indent=1).encode())
             return
-        found = read_object(path, "is no plan of a study; name another folder")
+        found = read_object(path, "is not a plan of a study; name another folder")
         check_same(self.root, found, told, self.plan.parsed)
         if found[SEEDS] < self.plan.seeds:
             self._end_before_new(found[SEEDS] * len(self.plan.parsed.variants))
@@ -226,7 +226,7 @@ class Lake:
         path = self.root / _BILL
         if not path.exists():
             return {}
-        wrong = "is no bill of a study; delete it, and what was spent so far is not told"
+        wrong = "is not a bill of a study; delete it, and the time spent so far is forgotten"
         bill = read_object(path, wrong)
         for seconds in bill.values():
             if not isinstance(seconds, int | float) or not 0 <= seconds < inf:
@@ -323,8 +323,8 @@ def making(folder: Path, engine: str = "") -> Iterator[Path]:
     files = _files(making)
     if not files:
         raise StudyError(
-            f"{folder}: whoever wrote its rows wrote them elsewhere; name a folder that driver and "
-            f"executors see under one path"
+            f"{folder}: its rows were written elsewhere; name a folder that driver and "
+            f"executors see under the same path"
         )
     rows = sum(_rows(making / name) for name in files)
     told = {

@@ -65,7 +65,7 @@ def _check(master: str, said: str) -> None:
         return
     else:
         raise StudyError(
-            f"{said}: is no master of Spark; write local[4], spark://HOST:7077, yarn, "
+            f"{said}: is not a master of Spark; write local[4], spark://HOST:7077, yarn, "
             "k8s://URL or sc://HOST:15002"
         )
     lacking = [_lacks(host, int(port)) for host, port in places]
@@ -79,7 +79,7 @@ def _lacks(host: str, port: int) -> str | None:
         with socket.create_connection((host.strip("[]"), port), WITHIN_S):
             return None
     except UnicodeError:  # no host name can have such a label
-        return f"{host} is no address"
+        return f"{host} is not an address"
     except OSError as error:
         return error.strerror or str(error)
 

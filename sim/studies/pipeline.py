@@ -90,7 +90,7 @@ class Pipeline:
         whole = made(folder) is not None
         if not whole and (folder / SUCCESS).exists():
             name = folder.relative_to(self.lake.root)
-            self._say(f"{name}: it is not what its {SUCCESS} tells of; it is made again")
+            self._say(f"{name}: it does not match its {SUCCESS}; it is made again")
         return whole
 
     def _stage(self, name: str, of: int) -> _Stage:
@@ -194,7 +194,7 @@ class Pipeline:
         begun, stage = monotonic(), self._stage("agree", 1)
         self._define_silver()
         if told := differences_told(self.engine, self.study):
-            raise DisagreementError(f"not all judges say the same: {told}")
+            raise DisagreementError(f"the judges disagree: {told}")
         self.lake.spend("agree", monotonic() - begun, once=True)
         stage.checked()
 

@@ -37,7 +37,7 @@ COMPRESSION = "zstd"
 _AHEAD = 2
 _LOOK_S = 0.2
 _KILLED = (
-    "a process that simulates was killed, perhaps for want of memory; "
+    "a process that simulates was killed, perhaps because memory was short; "
     "the same command goes on from here"
 )
 _Task: TypeAlias = Callable[[range], None]

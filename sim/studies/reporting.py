@@ -155,7 +155,7 @@ def _canary(lake: Lake) -> str:
     """What the report says of the canary: the same each time."""
     found = lake.canary()
     if found is None:
-        return "nothing is kept of it"
+        return "its result is not stored"
     if not found.noticed:
         return f"{found.mutant} was not noticed"
     return f"{found.mutant} noticed by {found.invariant}"

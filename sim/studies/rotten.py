@@ -29,7 +29,7 @@ def report_corrupt_files(root: Path) -> Iterator[None]:
             raise
         raise StudyError(
             f"{rotten.parent}: {rotten.name} cannot be read; delete the folder, and the same "
-            f"command makes it anew"
+            f"command makes it again"
         ) from None
 
 

@@ -35,7 +35,7 @@ _LOOK_S = 0.5
 _SETTLE_S = 3.0
 """How many seconds after a crash no suspect is run: most runs take less."""
 _OTHERWISE = (
-    "the same command goes on; if one of them kills its process, --engine duckdb finds it out"
+    "the same command goes on; if one of them kills its process, --engine duckdb shows which"
 )
 _BY_CHANCE = "a worker crashed, and none of the runs under way does it alone"
 _AGAIN = "; the wave is run again"

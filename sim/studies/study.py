@@ -272,7 +272,7 @@ def _check_line(line: Any, grid: Mapping[str, Any]) -> None:
         raise StudyError(f"variant is {as_written(line)}; write [[variant]] and settings below it")
     label = line.get(_LABEL, "one")
     if not isinstance(label, str) or not label.strip():
-        raise StudyError(f"variant.label is {as_written(label)}; write what people call it")
+        raise StudyError(f"variant.label is {as_written(label)}; write a name for people")
     for key in line:
         if key in grid:
             raise StudyError(

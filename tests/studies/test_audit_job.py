@@ -124,7 +124,7 @@ def test_a_topic_that_was_made_anew_is_not_gone_on_with_however_long_it_is(tmp_p
 def test_two_at_one_checkpoint_are_refused(cluster, tmp_path):
     first, second = (Job(cluster.bootstrap_servers, "t", tmp_path, print) for _ in range(2))
     first.begin()
-    with pytest.raises(SourceError, match=": somebody else is at this audit; wait, or end it"):
+    with pytest.raises(SourceError, match=": another process uses this audit; wait, or end it"):
         second.begin()
     first.close()
     second.begin()
@@ -215,13 +215,19 @@ def test_what_nobody_foresaw_is_no_finding():
         (["--topic", "t", "--checkpoint", __file__], f"--checkpoint {__file__} is a file; name"),
         (
             ["--topic", "t", "--bootstrap", "a..b:9092"],
-            "'a..b:9092' is no address; write HOST:PORT",
+            "'a..b:9092' is not an address; write HOST:PORT",
         ),
-        (["--topic", "t", "--bootstrap", ".h:9092"], "'.h:9092' is no address; write HOST:PORT"),
-        (["--topic", "t", "--bootstrap", f"{'h' * 64}:1"], "h:1' is no address; write HOST:PORT"),
+        (
+            ["--topic", "t", "--bootstrap", ".h:9092"],
+            "'.h:9092' is not an address; write HOST:PORT",
+        ),
+        (
+            ["--topic", "t", "--bootstrap", f"{'h' * 64}:1"],
+            "h:1' is not an address; write HOST:PORT",
+        ),
         (
             ["--topic", "t", "--master", "spark://a..b:7077"],
-            "spark://a..b:7077: a..b is no address",
+            "spark://a..b:7077: a..b is not an address",
         ),
     ],
 )

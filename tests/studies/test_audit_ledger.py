@@ -259,7 +259,7 @@ def test_a_checkpoint_is_for_one_audit_at_a_time(tmp_path):
     held = taken(tmp_path)
     with pytest.raises(SourceError) as refused:
         taken(tmp_path)
-    assert str(refused.value) == f"{tmp_path}: somebody else is at this audit; wait, or end it"
+    assert str(refused.value) == f"{tmp_path}: another process uses this audit; wait, or end it"
     assert opened(tmp_path, "t") == Audit("t"), "a lock is nothing strange"
     held.close()
     taken(tmp_path).close()

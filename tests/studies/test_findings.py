@@ -191,5 +191,5 @@ def test_bars_stand_over_names_in_the_order_in_which_they_come():
 
 
 def test_another_kind_of_chart_is_refused():
-    with pytest.raises(ValueError, match="'pies' is no kind of chart; there are lines, bars"):
+    with pytest.raises(ValueError, match="'pies' is not a kind of chart; there are lines, bars"):
         chart_of("title", "pies", ("x", "y"), [])

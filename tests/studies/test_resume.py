@@ -130,7 +130,7 @@ def test_it_is_said_which_folder_is_made_anew(tmp_path, duck):
     Pipeline(lake, duck, lambda _: None, said.append).run()
     lake.close()
     assert said == [
-        "bronze/wave=00001: it is not what its _SUCCESS tells of; it is made again",
+        "bronze/wave=00001: it does not match its _SUCCESS; it is made again",
         "canary M06 and M03: noticed by sim-I09 and sim-I25",
     ]
 
@@ -157,7 +157,7 @@ def test_a_folder_is_whole_or_not_there(tmp_path):
 def test_a_folder_that_nothing_was_written_to_is_not_whole(tmp_path):
     """Where an engine writes to another file system, a wave without runs was one like others."""
     folder = tmp_path / "table"
-    said = f"{folder}: whoever wrote its rows wrote them elsewhere; name a folder that driver and"
+    said = f"{folder}: its rows were written elsewhere; name a folder that driver and"
     with pytest.raises(StudyError, match=re.escape(said)), making(folder) as part:
         (part / "letter.txt").touch()
     assert made(folder) is None
@@ -251,7 +251,7 @@ def test_a_plan_that_is_none_is_one_line(tmp_path, told):
     Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
     (tmp_path / "study.json").write_text(told)
     assert refused(tmp_path) == (
-        f"{tmp_path / 'study.json'} is no plan of a study; name another folder"
+        f"{tmp_path / 'study.json'} is not a plan of a study; name another folder"
     )
 
 
@@ -263,8 +263,8 @@ def test_a_bill_that_is_none_is_one_line(tmp_path, told):
         lake.spent()
     lake.close()
     assert str(error.value) == (
-        f"{tmp_path / 'study.bill.json'} is no bill of a study; delete it, and what was spent so "
-        "far is not told"
+        f"{tmp_path / 'study.bill.json'} is not a bill of a study; delete it, and the time "
+        "spent so far is forgotten"
     )
 
 
@@ -272,7 +272,7 @@ def test_a_bill_that_is_none_is_refused_before_anything_is_done(tmp_path, duck):
     """It was noticed where the first stage was over."""
     Lake(tmp_path, plan_of(parse(TINY), SEEDS, 0, wave=WAVE, batch_rows=BATCH_ROWS)).close()
     (tmp_path / "study.bill.json").write_text("{")
-    with pytest.raises(StudyError, match="no bill of a study"):
+    with pytest.raises(StudyError, match="not a bill of a study"):
         study(tmp_path, engine=duck)
     assert list(tmp_path.glob("bronze/*")) == []
     assert not (tmp_path / "study.canary.json").exists()
@@ -293,6 +293,6 @@ def test_a_folder_with_something_else_is_refused(tmp_path):
 
 def test_two_at_once_are_refused(tmp_path):
     first = Lake(tmp_path, plan_of(parse(TINY), 4, 0))
-    assert refused(tmp_path) == f"{tmp_path}: somebody else is at this study; wait, or end it"
+    assert refused(tmp_path) == f"{tmp_path}: another process uses this study; wait, or end it"
     first.close()
     Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()

@@ -46,7 +46,7 @@ def test_a_file_that_has_rotted_is_named_and_its_folder_can_be_made_anew(
     assert done.returncode == 2
     assert done.stderr == (
         f"ottla: {folder}: {part.name} cannot be read; delete the folder, and the same command "
-        f"makes it anew\n"
+        f"makes it again\n"
     )
     shutil.rmtree(folder)
     assert run(copied).returncode == 0

@@ -272,7 +272,7 @@ def test_a_wrong_argument_is_one_line(arguments, told):
             "--master local: is for Spark",
         ),
         (["--out", "out", "--engine", "spark", "--jobs", "2"], "--jobs 2: is for DuckDB"),
-        (["--out", "out", "--master", "nonsense"], "--master nonsense: is no master of Spark"),
+        (["--out", "out", "--master", "nonsense"], "--master nonsense: is not a master of Spark"),
     ],
 )
 def test_a_folder_or_an_engine_that_cannot_be_is_one_line(tiny, tmp_path, arguments, told):

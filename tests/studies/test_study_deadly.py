@@ -85,9 +85,7 @@ def two_rows(done, folder, undisturbed):
     assert [each for line in killing for each in NAMED if each in line] == list(NAMED)
     named = [line for line in done.stdout.splitlines() if " broke: " in line]
     assert [line.partition(": ")[0] for line in named] == [f"{each} broke" for each in NAMED]
-    assert all(
-        "ProcessDied: it took the process that ran it along, twice" in each for each in named
-    )
+    assert all("ProcessDied: its process died of it twice" in each for each in named)
     found, expected = rows(folder), rows(undisturbed)
     assert [row["run_id"] for row in found if row["kind"] == "breakdown"] == [KILLED, LEFT]
     others = [row for row in found if row["kind"] != "breakdown"]

@@ -77,9 +77,9 @@ def test_what_is_worst_may_be_said():
             "variant: 'one at a time' and 'lags' are the same settings; leave one out",
         ),
         ("[grid]\nacks = [1, 1]\n", "grid.acks has 1 twice; leave one of them out"),
-        (LINES.replace("lags", ""), "variant.label is ''; write what people call it"),
-        (LINES.replace("lags", " "), "variant.label is ' '; write what people call it"),
-        (LINES.replace('"lags"', "3"), "variant.label is 3; write what people call it"),
+        (LINES.replace("lags", ""), "variant.label is ''; write a name for people"),
+        (LINES.replace("lags", " "), "variant.label is ' '; write a name for people"),
+        (LINES.replace('"lags"', "3"), "variant.label is 3; write a name for people"),
         (
             '[grid]\nlabel = ["a"]\n',
             "label is no setting; it names a [[variant]], so write it there",

@@ -101,19 +101,19 @@ def test_a_folder_that_cannot_be_made_is_one_line(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("master", "told"),
     [
-        ("nonsense", "is no master of Spark; write local[4], spark://HOST:7077"),
-        ("local[x]", "is no master of Spark"),
-        ("spark://127.0.0.1", "is no master of Spark"),
+        ("nonsense", "is not a master of Spark; write local[4], spark://HOST:7077"),
+        ("local[x]", "is not a master of Spark"),
+        ("spark://127.0.0.1", "is not a master of Spark"),
         ("spark://127.0.0.1:1", "Connection refused"),
         ("spark://127.0.0.1:1,127.0.0.1:2", "Connection refused"),
-        ("spark://127.0.0.1:99999999999999999999", "is no master of Spark"),
+        ("spark://127.0.0.1:99999999999999999999", "is not a master of Spark"),
         ("spark://nobody.invalid:7077", ""),
         ("spark://[::1]:1", ""),
         ("sc://[::1]:1", ""),
         ("sc://127.0.0.1:1", "Connection refused"),
         ("sc://127.0.0.1:1/;token=abc", "Connection refused"),
-        ("spark://a..b:7077", "a..b is no address"),
-        (f"sc://{'h' * 64}:1", "h is no address"),
+        ("spark://a..b:7077", "a..b is not an address"),
+        (f"sc://{'h' * 64}:1", "h is not an address"),
     ],
 )
 def test_a_master_that_is_none_or_away_is_one_line(master, told, monkeypatch):

@@ -25,5 +25,5 @@ def test_another_topic_of_the_same_name_is_told_in_one_line():
     with pytest.raises(SourceError) as refused:
         same({"t": "a"}, {"t": "b"})
     said = str(refused.value)
-    assert said.startswith("topic t is another one than was read: it was deleted and created anew")
+    assert said.startswith("topic t is another one than was read: it was deleted and created again")
     assert "\n" not in said

@@ -93,7 +93,7 @@ def test_what_is_not_there_is_said_in_one_line(cluster):
             {"topic": "x", "bootstrap": first, "timeout": "1"},
             f"there is no topic x at {first}; there are t",
         ),
-        ({"topic": "a b", "bootstrap": first}, "'a b' is no name of a topic"),
+        ({"topic": "a b", "bootstrap": first}, "'a b' is not a name of a topic"),
         (
             {"bootstrap": "127.0.0.1:1", "timeout": "1"},
             "offsets of t: no answer within 1 s from 127.0.0.1:1: Connection refused; start a",
@@ -127,7 +127,7 @@ def test_a_broker_that_names_others_by_what_is_no_address_is_said_in_one_line():
     with (
         Cluster(nodes=1, topics=[Topic("t")]) as running,
         between(running.addresses[1], elsewhere) as address,
-        pytest.raises(SourceError, match=r": a\.\.b\.c\.d\.:\d+ is no address$"),
+        pytest.raises(SourceError, match=r": a\.\.b\.c\.d\.:\d+ is not an address$"),
     ):
         values({"bootstrap": f"127.0.0.1:{address[1]}", "timeout": "1"})
 

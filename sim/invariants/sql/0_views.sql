@@ -1,14 +1,14 @@
--- What the statements share. Table `ev` holds the rows of any number of runs: the columns of a
--- history, and before them run_id and seed. Every key holds run_id and, but for what a client's op
--- or value names, partition.
+-- What the statements share. Table `ev` has the rows of any number of runs: the columns of a
+-- history, with run_id and seed in front. Every key contains run_id and partition; keys of a
+-- client's op or value need no partition.
 
--- view log_start: below it records may be gone
+-- view log_start: records below it may be gone
 SELECT run_id, partition, MAX(CASE WHEN kind = 'apply' THEN aux ELSE off END) AS start_off
 FROM ev
 WHERE (kind = 'snapshot' AND off > 0) OR (kind = 'apply' AND aux > 0)
 GROUP BY run_id, partition;
 
--- view canon: the canonical log, with what clients had been handed
+-- view canon: the canonical log, with what clients were handed
 SELECT f.run_id, f.partition, f.off, f.pid, f.epoch, f.seq, f.value, f.chain, f.eid, i.op, i.client
 FROM ev f
 JOIN (
@@ -27,15 +27,14 @@ JOIN (
 LEFT JOIN ev i ON i.run_id = f.run_id AND i.kind = 'inv' AND i.value = f.value
 WHERE f.kind = 'final' AND f.aux = 1;
 
--- view cut_short: runs that ended before anybody looked at their logs: an anomaly ended them, or
--- they came to no rest. A history without phases is taken as whole
+-- view cut_short: runs that ended before their logs were read: an anomaly ended them, or they did
+-- not settle. A history without phases counts as complete
 SELECT run_id
 FROM ev
 WHERE kind = 'phase'
 GROUP BY run_id HAVING MAX(CASE WHEN code = 'done' THEN 1 ELSE 0 END) = 0;
 
--- view settled: nodes and partitions for which everything was done, so that they must agree in the
--- end, and when the node was healed
+-- view settled: nodes and partitions that must agree at the end, and when the node was healed
 SELECT g.run_id, g.partition, g.node, g.healed_us
 FROM (
   SELECT p.run_id, p.partition, p.node, MAX(h.t_us) AS healed_us
@@ -53,8 +52,8 @@ LEFT JOIN ev x ON x.run_id = g.run_id AND x.partition = g.partition AND x.kind =
   AND x.code = 'excused' AND x.eid > d.healed
 WHERE x.eid IS NULL;
 
--- view forgets: where the log forgets a producer of which nothing is in flight: all that it wrote
--- before was applied by whoever decided that
+-- view forgets: where the log forgets a producer of which nothing is in flight: the author of that
+-- decision had applied all that the producer wrote before
 SELECT x.run_id, x.partition, x.pid, x.off
 FROM (
   SELECT DISTINCT run_id, partition, pid, off, log_index, aux
@@ -86,9 +85,9 @@ FROM (
 ) spells
 WHERE forgot = 0 AND pid >= 0 AND epoch >= 0;
 
--- view deleted: values of which a copy was committed in front of where the canonical log begins: of
--- the batch that was applied there, as its client had sent it. A send reaches from its first record
--- to the last that was deleted, in the order in which its client was handed them
+-- view deleted: values of which a copy was committed before the beginning of the canonical log:
+-- those of the batch that was applied there, as its client had sent it. A send reaches from its
+-- first record to the last one that was deleted, in the order in which its client was handed them
 SELECT DISTINCT run_id, partition, value
 FROM (
   SELECT run_id, partition, value, place, handed,
@@ -122,8 +121,8 @@ FROM (
 ) w
 WHERE handed = 1 AND place < ends;
 
--- view outdated: batches that brokers could not remember any more, with the row in which the last
--- of the five was appended that lie behind them; those that were deleted since are in no log
+-- view outdated: batches that brokers could not remember any more, with the row that appended the
+-- last of the five that follow them; batches that were deleted since are in no log
 SELECT run_id, partition, pid, epoch, seq, MIN(eid) AS eid
 FROM (
   SELECT run_id, partition, pid, epoch, seq,
@@ -163,9 +162,8 @@ FROM (
 WHERE eid IS NOT NULL
 GROUP BY run_id, partition, pid, epoch, seq;
 
--- view erased: acknowledgements of records that lay below the log start. Where a client was told no
--- offset, the log has what was stored with the same producer, epoch and sequence; with acks 0 nobody
--- knows
+-- view erased: acknowledgements of records below the log start. If a client was told no offset, the
+-- log is searched for the same producer, epoch and sequence; with acks 0 nothing is known
 SELECT o.run_id, o.eid
 FROM ev o
 JOIN log_start s ON s.run_id = o.run_id AND s.partition = o.partition
@@ -186,7 +184,7 @@ FROM ev o
 JOIN ev i ON i.run_id = o.run_id AND i.kind = 'inv' AND i.op = o.op
 WHERE o.kind = 'ok' AND o.acks = -1;
 
--- view marks: by node, up to which log index it is known to survive from a row on
+-- view marks: by node, the last log index that is known to survive, from a row on
 SELECT run_id, partition, node, eid, kind, log_index, place, spell,
   CASE WHEN spell = 0 THEN 0 ELSE MIN(place) OVER (
     PARTITION BY run_id, partition, node, spell ORDER BY eid
@@ -204,7 +202,7 @@ FROM (
     OR (kind = 'snapshot' AND code = 'installed')
 ) spells;
 
--- view committed: what leaders committed, with the chain of what they had there
+-- view committed: what leaders committed, with the chain of their entry there
 SELECT w.run_id, w.partition, w.eid, w.term, w.log_index, a.chain
 FROM (
   SELECT run_id, partition, eid, kind, term, log_index, aux,

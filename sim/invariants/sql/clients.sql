@@ -1,4 +1,4 @@
--- What clients were told, and what consumers were given.
+-- What clients were told, and what consumers got.
 
 -- sim-I01
 SELECT a.run_id, COUNT(*) AS n

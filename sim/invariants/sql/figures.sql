@@ -1,4 +1,4 @@
--- Figures that nobody is judged by.
+-- Figures that are only measured.
 
 -- sim-I32 acknowledged, of a thousand
 SELECT i.run_id, CAST(FLOOR(COUNT(DISTINCT o.op) * 1000 / COUNT(DISTINCT i.op)) AS BIGINT) AS n

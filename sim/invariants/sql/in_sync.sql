@@ -1,4 +1,4 @@
--- Replicas that must be in sync: what was refused, accepted or shown for want of them.
+-- Replicas that must be in sync: what was refused, accepted or shown because of them.
 
 -- sim-I43: a model says how many are in sync, at least `aux` and at most `acks`
 WITH answers AS (

@@ -1,7 +1,7 @@
--- What nodes say: where logs begin, which terms wrote what, who leads.
+-- What nodes say: where logs begin, which terms wrote what, which node leads.
 
--- sim-I46: who begins with a snapshot knows of decisions behind its last entry, and has the log
--- start there as far as its log reaches
+-- sim-I46: a replica that begins with a snapshot may know of decisions after its last entry; then
+-- its log starts there, as far as the log reaches
 WITH moves AS (
   SELECT run_id, partition, log_index, MAX(aux) AS off
   FROM ev WHERE kind = 'apply' AND aux IS NOT NULL
@@ -59,7 +59,7 @@ FROM (
 ) x
 GROUP BY run_id;
 
--- sim-I47: a history without named leaders, or without epochs, says nothing of them
+-- sim-I47: not judged for a history without named leaders, or without epochs
 WITH wrote AS (
   SELECT f.run_id, f.partition, f.term, f.records, MIN(a.off) AS off
   FROM (

@@ -1,4 +1,4 @@
--- What idempotence promises of the canonical log.
+-- What idempotence promises about the canonical log.
 
 -- sim-I02
 SELECT run_id, COUNT(*) AS n

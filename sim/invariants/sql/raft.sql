@@ -9,7 +9,7 @@ FROM (
 ) x
 GROUP BY run_id;
 
--- sim-I16: who leads has given its own vote
+-- sim-I16: a leader has voted for itself
 WITH votes AS (
   SELECT run_id, partition, node, inc, term, cand, aux FROM ev WHERE kind = 'vote'
   UNION ALL
@@ -151,7 +151,7 @@ FROM (
 WHERE term = probe AND log_index < highest
 GROUP BY run_id;
 
--- sim-I24: chains are compared where a place of the log was ever written with two
+-- sim-I24: chains are compared only at indexes that were written with two different ones
 WITH asked AS (
   SELECT k.run_id, k.partition, k.eid, k.log_index, k.quorum, k.node AS committer, m.node
   FROM ev k

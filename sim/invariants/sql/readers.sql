@@ -20,13 +20,12 @@ JOIN ev c ON c.run_id = l.run_id AND c.partition = l.partition AND c.node = l.no
 WHERE l.kind = 'leader'
 GROUP BY l.run_id, l.partition, l.node, l.term, l.eid, l.until;
 
--- view starts: offsets at which a node told that its log begins
+-- view starts: offsets at which a node said that its log begins
 SELECT run_id, partition, node, eid, CASE WHEN kind = 'apply' THEN aux ELSE off END AS off
 FROM ev
 WHERE (kind = 'snapshot' AND off IS NOT NULL) OR (kind = 'apply' AND aux IS NOT NULL);
 
--- view epochs: where the leader epochs of the committed log begin; until: where the next one
--- does
+-- view epochs: where the leader epochs of the committed log begin; until: where the next one begins
 SELECT run_id, partition, term, start_off, LEAD(start_off) OVER (
   PARTITION BY run_id, partition ORDER BY term
 ) AS until
@@ -43,9 +42,9 @@ FROM (
   GROUP BY a.run_id, a.partition, a.term
 ) started;
 
--- view answered: what leaders told readers; low, high: what they knew committed when they were asked
--- and when they answered; start_off, last_start: where their log began then; may_hold: too few
--- replicas may be in sync
+-- view answered: what leaders told readers; low, high: what they knew committed at the question and
+-- at the answer; start_off, last_start: where their log began then; may_hold: too few replicas may
+-- be in sync
 SELECT a.run_id, a.partition, a.node, a.client, a.eid, a.aux AS since, a.kind, a.code, a.off,
   a.value, a.term, a.hw,
   COALESCE(MAX(CASE WHEN w.kind = 'commit' AND w.eid < a.aux THEN w.hw END), 0) AS low,
@@ -65,7 +64,7 @@ WHERE a.kind IN ('learn', 'fetch') AND a.aux IS NOT NULL AND COALESCE(a.code, ''
 GROUP BY a.run_id, a.partition, a.node, a.client, a.eid, a.aux, a.kind, a.code, a.off, a.value,
   a.term, a.hw;
 
--- view answered_by: the leaderships in which that may have been told
+-- view answered_by: the leaderships that may have given that answer
 SELECT t.run_id, t.eid, t.since, t.partition, t.node, l.term, l.eid AS led
 FROM answered t
 JOIN leaderships l ON l.run_id = t.run_id AND l.partition = t.partition AND l.node = t.node

@@ -86,7 +86,7 @@ class Audit:
             raise SourceError(
                 f"{self.topic}-{partition}: leader epoch {batch.leader_epoch} at offset "
                 f"{batch.base_offset} comes behind {ledger.leader_epoch}: the topic was deleted "
-                f"and created anew; audit with a new --checkpoint"
+                f"and created again; audit with a new --checkpoint"
             )
         found = ledger.observe(batch)
         for each in found:
@@ -161,7 +161,7 @@ def taken(folder: Path) -> IO[str]:
     except OSError as error:
         raise SourceError(f"--checkpoint {no_folder(folder, error)}") from None
     if held is None:
-        raise SourceError(f"{folder}: somebody else is at this audit; wait, or end it")
+        raise SourceError(f"{folder}: another process uses this audit; wait, or end it")
     return held
 
 

@@ -131,7 +131,7 @@ def addresses(text: str) -> tuple[tuple[str, int], ...]:
     for each in text.split(","):
         host, colon, port = each.strip().rpartition(":")
         if not (_is_host(host) and colon and port.isdecimal() and 0 < int(port) <= MAX_PORT):
-            raise SourceError(f"{each.strip()!r} is no address; write HOST:PORT")
+            raise SourceError(f"{each.strip()!r} is not an address; write HOST:PORT")
         found.append((host.strip("[]"), int(port)))
     return tuple(found)
 

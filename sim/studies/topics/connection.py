@@ -33,7 +33,7 @@ class Connection:
         try:
             self._socket = socket.create_connection(address, timeout)
         except UnicodeError:
-            raise OSError(f"{address[0]}:{address[1]} is no address") from None
+            raise OSError(f"{address[0]}:{address[1]} is not an address") from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self._versions = self._agree(address)

@@ -60,6 +60,6 @@ def check_same(topic: str, before: str | None, now: str | None) -> None:
     """Raises `SourceError` if both ids are known and differ."""
     if before is not None and now is not None and before != now:
         raise SourceError(
-            f"topic {topic} is another one than was read: it was deleted and created anew (its id "
+            f"topic {topic} is another one than was read: it was deleted and created again (its id "
             f"was {before} and is {now}); begin again, with another checkpoint"
         )

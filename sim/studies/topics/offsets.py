@@ -188,6 +188,6 @@ def shorter(known: Known, reached: Offsets, without: Container[tuple[str, int]] 
                 now = "is not there" if bounds is None else f"ends at {bounds.end}"
                 return (
                     f"{topic}-{partition} {now}, though it was read to {offset}: records that "
-                    f"consumers had been shown are gone, or the topic was made anew"
+                    f"consumers had been shown are gone, or the topic was created again"
                 )
     return None

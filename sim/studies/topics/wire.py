@@ -222,7 +222,7 @@ class WireTopics:
         self._brokers = list(addresses.values())
         (found,) = answer.topics
         if found.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
-            raise SourceError(f"{topic!r} is no name of a topic")
+            raise SourceError(f"{topic!r} is not a name of a topic")
         if found.error_code:
             if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 within = self._timeout if topic in self._met else UNKNOWN_FOR

@@ -75,7 +75,7 @@ def test_what_is_beside_the_package_is_left_out(patch):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("no patch\n", "is no patch"),
+        ("no patch\n", "is not a patch"),
         (NEW.format("docs/fresh.md"), "it changes docs/fresh.md, and nothing of the package"),
         (MAJORITY.replace("// 2 + 1", "// 3 + 1"), "patch failed: raft/quorum.py:20"),
         (MAJORITY.replace("quorum", "nowhere"), "raft/nowhere.py: No such file or directory"),
