@@ -15,7 +15,7 @@ from ottla.sim.plugins.own import OwnClient, added
 from ottla.sim.world.frames import Frame
 from ottla.sim.world.world import World
 
-VISITOR = 4_000_000
+VISITOR = 5_000_000
 """The number of the first one, as a client."""
 
 

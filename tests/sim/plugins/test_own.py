@@ -198,7 +198,7 @@ def test_a_client_asks_and_says_what_it_heard(tmp_path):
     config = with_plugin(tmp_path, CLIENT, fault_every_ms=0)
     outcome = play(config)
     (said,) = (row for row in outcome.rows if row.code == "heard of 1 topics")
-    assert said.client == said.aux == 4_000_000
+    assert said.client == said.aux == 5_000_000
     assert outcome.verdict is Verdict.OK
     assert replay(outcome.tape, config, Replayed).digest == outcome.digest
 
