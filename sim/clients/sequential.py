@@ -12,7 +12,7 @@ of it; errors that have a client try again do not. The client asks the leader, n
 node, and often one that leads an older term: that node was deposed and may not know it. Beside its
 steps it leaves requests for such nodes, which a frozen one answers when it goes on.
 
-Profiles that the reference model does not speak for have no such client, nor have runs in which
+Its model knows the rules of two profiles; others have no such client, nor have runs in which
 producers are soon forgotten, or in which a fault goes beyond the budget. All choices come from a
 stream of their own.
 """
@@ -30,7 +30,6 @@ from ottla.sim.clients.steps import Steps
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.frames import Frame
-from ottla.sim.world.reference_model import MODELLED
 from ottla.sim.world.world import World
 
 NUMBER = 4_000_000
@@ -41,6 +40,8 @@ MOST_STEPS = 48
 """Of a run."""
 ACKS_0_WAIT: Micros = 100_000
 """Nobody answers a produce request with acks=0."""
+PROFILES = ("reference", "reference-strict")
+"""The rules that its model knows."""
 MOST_OPEN = 3
 """Requests that may wait for deposed nodes at once."""
 SHORT: Micros = 300_000
@@ -76,7 +77,7 @@ class Claim(NamedTuple):
 def may_work(config: RunConfig) -> bool:
     """Whether a model can know each answer in such a run."""
     return (
-        config.profile in MODELLED
+        config.profile in PROFILES
         and config.producer_expiry_ms >= LEAST_EXPIRY_MS
         and config.max_producers >= LEAST_PRODUCERS
     )

@@ -115,23 +115,26 @@ class Ending:
         self._await(lambda: self._agree(world.able, partitions), "agreement of all")
         self._await(lambda: self._shown(partitions), "a high watermark at the end of each log")
         self._await(lambda: not self.clients.behind(partitions), "consumers at the end")
+        agreed_on = self._topics()
         # A leader may have been deposed meanwhile, so all of this must hold at the same time.
         self._await(
             lambda: (
                 self._led(partitions)
                 and self._agree(world.able, partitions)
                 and not self.clients.behind(partitions)
+                and (not agreed_on or agreed(world))
             ),
             "leaders, agreement and consumers at the end, all at once",
         )
-        self._topics()
+        note_topics(world)
         world.history.add("phase", code="done")
 
-    def _topics(self) -> None:
-        """Wait for the extra topics, if they recover."""
-        with suppress(NotLive):  # sim-I48 judges the state in any case
+    def _topics(self) -> bool:
+        """Wait for the extra topics. Returns whether they recovered; sim-I48 judges what is so."""
+        with suppress(NotLive):
             self._await(lambda: agreed(self.world), "topics as they were asked for")
-        note_topics(self.world)
+            return True
+        return False
 
     def _agreed(self, served: list[int]) -> None:
         self._await(

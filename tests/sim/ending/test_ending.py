@@ -13,6 +13,7 @@ from ottla.broker.node.handover import hand_over
 from ottla.sim.chance.choices import Tape
 from ottla.sim.ending.ending import MS, Ending, NotLive
 from ottla.sim.invariants.judge import judge
+from ottla.sim.run import Verdict, run
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.frames import TOPIC
 from sim_begun import LATE, begun, cut_off
@@ -279,3 +280,9 @@ def test_the_end_is_when_everything_is_right_at_once(monkeypatch):
     monkeypatch.setattr(clients, "behind", lambda _: answers.pop(0))
     ending.finish()
     assert answers == []
+
+
+def test_leaders_are_awaited_once_more_when_the_topics_have_come_right():
+    """The controller's leader, just healed, resigned while topics were waited for (203576)."""
+    outcome = run(203576, RunConfig(load_ms=1_000, records=12, fault_every_ms=250))
+    assert outcome.verdict is Verdict.OK, outcome.reason

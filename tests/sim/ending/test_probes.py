@@ -81,6 +81,7 @@ def test_a_probe_that_was_given_up_is_asked_for_again():
 @pytest.mark.slow
 def test_records_that_the_topic_does_not_take_are_no_matter_of_progress():
     settings = {"max_message_bytes": 150, "record_bytes": 200, "producers": 1, "partitions": 1}
+    settings |= {"probes": True}
     outcome = run(1, SHORT.with_(**settings))
     assert outcome.verdict is Verdict.OK, outcome.reason
     assert any("records are larger than 150 bytes" in each for each in outcome.unavoidable)
