@@ -166,9 +166,9 @@ def _play(world: World, ending: Ending) -> None:
     nemesis.start()
     OddRequests(world).start()
     Questions(world).start()
-    TopicRequests(world).start()
     begin_visits(world)
-    if not beyond_the_budget(world.config):
+    if not beyond_the_budget(world.config):  # what it takes is told of the run's own topic alone
+        TopicRequests(world).start()
         SequentialClient(world).start()
     ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)

@@ -16,7 +16,7 @@ from ottla.sim.history.history import Event
 from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.batch import record_of, time_of
-from ottla.sim.world.frames import Frame, produce, produced
+from ottla.sim.world.frames import TOPIC, Frame, produce, produced
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 from ottla.sim.world.world import SECOND
@@ -74,8 +74,12 @@ def die_asking(hand: FaultContext) -> None:
 
 
 def _all_stored(answer: Any) -> bool:
-    """Whether the answer says of each batch that it is stored."""
-    return isinstance(answer, ProduceAnswer) and not any(each.error for each in produced(answer))
+    """Whether a produce answer about the run's own topic says of each batch where it lies."""
+    return (
+        isinstance(answer, ProduceAnswer)
+        and all(each.topic == TOPIC for each in answer.topics)
+        and not any(each.error for each in produced(answer))
+    )
 
 
 def _acknowledged(hand: FaultContext) -> Event | None:

@@ -114,7 +114,7 @@ def test_answers_that_no_rule_could_judge_are_counted_over_all_seeds(monkeypatch
 @pytest.mark.slow
 def test_a_row_tells_how_many_answers_its_run_could_not_judge():
     results = list(sweep(Plan(7_000, 12), 1))
-    assert any(" of sim-I39" in each.unjudged for each in results)
+    assert any(" of sim-I" in each.unjudged for each in results)
 
 
 def test_what_failed_as_often_stands_by_name_whichever_came_first(monkeypatch):

@@ -64,9 +64,9 @@ def test_a_future_behind_the_anomaly_is_the_past(failed):
 @pytest.mark.slow
 def test_a_run_that_comes_to_no_rest_for_another_reason_does_not_fail_alike():
     """`why` counted every sim-I31 and every sim-I00 as the same one, which `shrink` never did."""
-    stuck = run(31, settings_of(BY_ID["M29"]))
+    runs = (run(seed, settings_of(BY_ID["M29"])) for seed in range(31, 131))
+    stuck = next(each for each in runs if [a.invariant for a in each.anomalies] == ["sim-I31"])
     (anomaly,) = stuck.anomalies
-    assert anomaly.invariant == "sim-I31"
     other = replace(stuck, anomalies=[anomaly._replace(text="agreement of all: not within 9 ms")])
     alike = [list(futures_of(each)(anomaly.eid, [0])) for each in (stuck, other)]
     assert alike == [[True], [False]]
