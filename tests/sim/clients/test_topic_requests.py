@@ -78,12 +78,12 @@ def test_a_partition_that_nobody_leads_is_noted():
 
 
 @pytest.mark.slow
-def test_one_run_of_three_asks_for_topics():
+def test_one_run_of_two_asks_for_topics():
     outcomes = [run(seed, RunConfig(load_ms=1_000, records=5)) for seed in range(20)]
     asking = [
         each for each in outcomes if any(row.kind == "topic" and row.client for row in each.rows)
     ]
-    assert 2 <= len(asking) <= 13
+    assert 4 <= len(asking) <= 16
     codes = {row.code for each in asking for row in each.rows if row.kind == "topic"}
     assert {"created", "deleted", "known", "listed"} <= codes
 
