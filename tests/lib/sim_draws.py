@@ -29,7 +29,11 @@ def draw_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     topics, or has one of its own. Newer programs of the nemesis are not drawn."""
     monkeypatch.setattr(TopicRequests, "start", lambda _: None)
     monkeypatch.setattr(SequentialClient, "start", lambda _: None)
-    once = [each for each in nemesis.PROGRAMS if each.name not in {"die-deciding", "repeat-late"}]
+    once = [
+        each
+        for each in vars(nemesis)["PROGRAMS"]
+        if each.name not in {"die-deciding", "repeat-late"}
+    ]
     monkeypatch.setattr(nemesis, "PROGRAMS", tuple(once))
     known = {name: each for name, each in swarm.TABLE.items() if name not in SINCE}
     monkeypatch.setattr(swarm, "TABLE", known | ONCE)
