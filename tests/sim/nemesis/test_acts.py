@@ -50,7 +50,7 @@ def without():
     """Of each seed, what it tells where the program does nothing."""
     with pytest.MonkeyPatch.context() as patch:
         idle = replace(named("kill"), run=lambda _: None)
-        patch.setattr("ottla.sim.nemesis.nemesis.named", lambda _: idle)
+        patch.setattr("ottla.sim.nemesis.nemesis.named", lambda *_: idle)
         return {seed: rows(seed, "kill") for seed in SEEDS}
 
 
@@ -73,6 +73,7 @@ def test_a_run_with_it_is_another_one_than_without(program, without):
         ("die-synced", "a sync that nobody heard of"),
         ("die-acknowledging", "an acknowledgement sent"),
         ("die-answering", "an answer on its lips"),
+        ("die-deciding", "a decision sent"),
     ],
 )
 def test_who_is_to_die_somewhere_gets_there(program, where):
