@@ -145,7 +145,7 @@ def test_the_first_bad_event_is_marked_once_and_told(failed):
     recording, text = failed
     (anomaly,) = recording.anomalies
     assert len(re.findall(r'class="moment[^"]* bad"', text)) == 1
-    assert "when a client hears of success with acks=all, some node knows" in text
+    assert "when a client is told of success with acks=all, some node knows" in text
     assert anomaly.text in text
     assert "first bad event" in text
 
