@@ -275,7 +275,7 @@ def test_who_was_killed_holds_no_checkpoint(tmp_path):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"taken\n"
-        with pytest.raises(SourceError, match="somebody else"):
+        with pytest.raises(SourceError, match="another process uses this audit"):
             taken(tmp_path)
         process.send_signal(signal.SIGKILL)
     taken(tmp_path).close()
