@@ -205,7 +205,7 @@ sys.modules["{missing}"] = None
     [
         ('openjdk version "11.0.2" 2019-01-15', "is Java 11: install"),
         ('java version "1.8.0_292"', "is Java 8: install"),
-        ("what?", "does not tell its version"),
+        ("what?", "does not print its version"),
     ],
 )
 def test_a_java_that_is_too_old_is_none(tiny, tmp_path, monkeypatch, says, told):
