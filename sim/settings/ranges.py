@@ -3,10 +3,13 @@ means."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.config import FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.sim.settings.link_times import MAX_WAIT_US
+from ottla.sim.settings.spelling import as_written
 from ottla.sim.settings.told import MAX_NODES
 
 MAX_SPAN = 10**12
@@ -78,7 +81,24 @@ RANGES = {
 }
 
 
-def check_range(name: str, value: int | str | bool) -> None:
+_KINDS = {int: "a whole number", bool: "true or false", str: "a word"}
+
+
+def check_kind(name: str, value: object, kind: type) -> None:
+    """Raises `ConfigError` if the value of a setting is of another kind."""
+    if type(value) is not kind:
+        raise ConfigError(f"{name} is {as_written(value)}; {_KINDS[kind]} is expected")
+
+
+def check_ranges(settings: Mapping[str, int | str | bool], models: Collection[str]) -> None:
+    """Check each of these settings by itself; `models`: further words for `client_model`, those of
+    plugins. Raises `ConfigError`."""
+    for name, value in settings.items():
+        if name != "client_model" or value not in models:
+            _check_range(name, value)
+
+
+def _check_range(name: str, value: int | str | bool) -> None:
     """Whether a setting is within its range or one of its words. Raises `ConfigError`, which names
     the possible values."""
     if isinstance(value, str):

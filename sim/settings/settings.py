@@ -21,15 +21,14 @@ from ottla.broker.node.replica_factory import LogLimits
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.mutants.mutant import Mutant
+from ottla.sim.mutants.mutant import mutant_ids
 from ottla.sim.plugins.files import check as check_plugins
-from ottla.sim.plugins.own import OwnMutant, OwnProducer, added
+from ottla.sim.plugins.own import OwnProducer, added
 from ottla.sim.settings.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
-from ottla.sim.settings.ranges import AROUND_BYTES, FATES, MILLION, check_range
+from ottla.sim.settings.ranges import AROUND_BYTES, FATES, MILLION, check_kind, check_ranges
 from ottla.sim.settings.spans import check_elections, check_syncs
-from ottla.sim.settings.spelling import as_written
+from ottla.sim.settings.spelling import as_toml
 
-MUTANT_IDS = tuple(each.value for each in Mutant)
 SETTLE_MS = 60_000
 FETCH_WAIT_US: Micros = 500_000
 """How long a consumer's fetch waits for new records (fetch.max.wait.ms)."""
@@ -184,7 +183,8 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         check_plugins(self.plugins)
-        self._check_ranges()
+        own = [each.id for each in added(self.plugins, OwnProducer)]
+        check_ranges({name: getattr(self, name) for name in SETTINGS}, own)
         if self.replicas > self.nodes:
             raise ConfigError(f"replicas is {self.replicas}, but there are {self.nodes} nodes")
         if self.min_insync > self.replicas:
@@ -206,19 +206,10 @@ class RunConfig:
                 f"{' + '.join(FATES)} is {fates}; a message has one fate of a million"
             )
         round_trips(self.links, self.nodes)
-        own = [each.id for each in added(self.plugins, OwnMutant)]
+        there = mutant_ids(self.plugins)
         for each in self.mutants.split():
-            if each not in MUTANT_IDS and each not in own:
-                there = " ".join((*MUTANT_IDS, *own))
-                raise ConfigError(f"mutants: there is no {each}; one of {there}")
-
-    def _check_ranges(self) -> None:
-        """Whether each setting is one that there is; clients may be a plugin's. Raises
-        `ConfigError`."""
-        own = [each.id for each in added(self.plugins, OwnProducer)]
-        for name in SETTINGS:
-            if name != "client_model" or self.client_model not in own:
-                check_range(name, getattr(self, name))
+            if each not in there:
+                raise ConfigError(f"mutants: there is no {each}; one of {' '.join(there)}")
 
     @property
     def name(self) -> str:
@@ -227,8 +218,8 @@ class RunConfig:
         return blake2b(told, digest_size=8).hexdigest()
 
     def values(self) -> dict[str, int | str | bool]:
-        """Every setting by its name, but for `plugins` where there are none: a run without them is
-        called what it ever was."""
+        """Every setting by its name. Without `plugins` if there are none: so a run without them
+        keeps its `name`."""
         told = asdict(self)
         del told["said"]
         if not self.plugins:
@@ -363,17 +354,14 @@ class RunConfig:
         for name, value in changes.items():
             if name not in known:
                 raise ConfigError(f"no such setting: {no_such(name, known)}")
-            if type(value) is not known[name]:
-                raise ConfigError(
-                    f"{name} is {as_written(value)}; {_TYPES[known[name]]} is expected"
-                )
+            check_kind(name, value, known[name])
         return replace(self, **changes)
 
     def told(self) -> str:
         """All settings that were set or are not at their default, as TOML for `from_toml`."""
         default = RunConfig()
         lines = [
-            f"{name} = {_toml(value)}"
+            f"{name} = {as_toml(value)}"
             for name, value in self.values().items()
             if name in self.said or value != getattr(default, name)
         ]
@@ -382,12 +370,3 @@ class RunConfig:
 
 SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name != "said")
 """The names of all settings, in their order."""
-
-
-_TYPES = {int: "a whole number", bool: "true or false", str: "a word"}
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -26,3 +26,14 @@ def as_written(value: Any) -> str:
     else:
         told = shown(value) if isinstance(value, int | str) else str(value)
     return told if len(told) <= _LONG else f"{told[: _LONG - 3]}..."
+
+
+def as_toml(value: int | str | bool) -> str:
+    """The value of a setting, as TOML has it.
+
+    >>> as_toml(True), as_toml("even"), as_toml(5)
+    ('true', '"even"', '5')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else str(value)

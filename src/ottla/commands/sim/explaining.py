@@ -126,17 +126,15 @@ def _whole(
 
 
 def _scenario(path: Path, act: int, mutant: str) -> Recording:
+    from ottla.sim.mutants.mutant import mutant_ids
     from ottla.sim.plugins.files import setting
-    from ottla.sim.plugins.own import OwnMutant, added
     from ottla.sim.recording.scenario import NoSuchActError, record_scenario
     from ottla.sim.scenarios.files import FOLDER
     from ottla.sim.scenarios.lines import ScenarioError
-    from ottla.sim.settings.settings import MUTANT_IDS
 
     plugins = setting()
     if mutant:
-        ids = [*MUTANT_IDS, *(each.id for each in added(plugins, OwnMutant))]
-        mutant = mutant_named(mutant, ids)
+        mutant = mutant_named(mutant, mutant_ids(plugins))
     own = path.parent != FOLDER
     name = shlex.quote(str(path)) if own else path.stem.split("_")[0]
     given = (f" --act {act}" if act != 1 else "") + (f" --mutant {mutant}" if mutant else "")
