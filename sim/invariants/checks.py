@@ -13,42 +13,49 @@ from ottla.sim.invariants.findings import Findings, Row, Rows
 from ottla.sim.invariants.mutants import CheckerMutants
 
 
-class Checks:
-    """sim-I38."""
+class _Contradicted:
+    """Reports each answer behind which a row of node 0 says what the right one is."""
+
+    kind: str
+    """Of the rows."""
+    id: str
 
     def __init__(self, findings: Findings, _: CheckerMutants):
         self._report = findings.report
         self._answered: Row = None
 
     def listen(self, rows: Rows) -> None:
-        """Listen to the answers to odd requests."""
-        rows.listen(("check",), self._check)
+        """Listen to the answers."""
+        rows.listen((self.kind,), self._answer)
 
-    def _check(self, row: Row) -> None:
+    def text(self, row: Row, told: str) -> str:
+        """What is wrong, in words; `told`: what was answered."""
+        raise NotImplementedError
+
+    def _answer(self, row: Row) -> None:
         if row.node != MODEL_NODE:
             self._answered = row
             return
         answered = self._answered
         told = f"node {answered.node} answers {answered.code}" if answered else "nobody answers"
-        text = f"an odd request to partition {row.partition}: {told}, Kafka {row.code}"
-        self._report("sim-I38", row.eid, text)
+        self._report(self.id, row.eid, self.text(row, told))
 
 
-class Steps:
-    """sim-I49."""
+class Checks(_Contradicted):
+    """sim-I38: answers to odd requests."""
 
-    def __init__(self, findings: Findings, _: CheckerMutants):
-        self._report = findings.report
-        self._answered: Row = None
+    kind, id = "check", "sim-I38"
 
-    def listen(self, rows: Rows) -> None:
-        """See what the sequential client is answered."""
-        rows.listen(("step",), self._step)
+    def text(self, row: Row, told: str) -> str:
+        """See `_Contradicted`."""
+        return f"an odd request to partition {row.partition}: {told}, Kafka {row.code}"
 
-    def _step(self, row: Row) -> None:
-        if row.node != MODEL_NODE:
-            self._answered = row
-            return
-        answered = self._answered
-        told = f"node {answered.node} answers {answered.code}" if answered else "nobody answers"
-        self._report("sim-I49", row.eid, f"step {row.op}: {told}; the model says {row.code}")
+
+class Steps(_Contradicted):
+    """sim-I49: answers to the sequential client."""
+
+    kind, id = "step", "sim-I49"
+
+    def text(self, row: Row, told: str) -> str:
+        """See `_Contradicted`."""
+        return f"step {row.op}: {told}; the model says {row.code}"

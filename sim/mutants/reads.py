@@ -65,7 +65,7 @@ class _UnprovedReads(Reads):
         return False
 
 
-class _OpenHanded(Reads):
+class _HeldShown(Reads):
     """Holds nothing back."""
 
     def show(self, enough: bool) -> None:
@@ -73,7 +73,7 @@ class _OpenHanded(Reads):
         super().show(enough=True)
 
 
-class _CloseFisted(Reads):
+class _HeldForGood(Reads):
     """Looks again at what it holds back only when more is committed."""
 
     def look_again(self, now: Micros) -> None:
@@ -87,8 +87,8 @@ _WITHOUT: dict[Mutant, type[Reads]] = {
     Mutant.TELLS_LOG_END: _TellsLogEnd,
     Mutant.EPOCHS_ENDLESS: _EndlessEpochs,
     Mutant.RANGES_WITHOUT_BARRIER: _UnprovedReads,
-    Mutant.HELD_SHOWN: _OpenHanded,
-    Mutant.HELD_FOR_GOOD: _CloseFisted,
+    Mutant.HELD_SHOWN: _HeldShown,
+    Mutant.HELD_FOR_GOOD: _HeldForGood,
 }
 
 
