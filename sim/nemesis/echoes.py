@@ -10,49 +10,68 @@ from __future__ import annotations
 
 from typing import Any
 
-from ottla.broker.controller.client import ControlRequest, ControlResponse
 from ottla.raft.types import NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.timed_faults import opens_a_term
 from ottla.sim.world.life import Life
+from ottla.sim.world.network import CALLS
 from ottla.sim.world.points import Trap
 
 MOST_KEPT = 60
 """Messages."""
-_ORDERED = (ControlRequest, ControlResponse)
-"""These go over a connection: none of them comes twice."""
+
+
+class _Echo:
+    """Messages that are kept until others lead."""
+
+    def __init__(self, hand: FaultContext, every: int):
+        self._hand = hand
+        self._every = every
+        self._seen = 0
+        self._kept: list[tuple[NodeId, NodeId, Any]] = []
+        self._filters = hand.world.network.filters
+        self._election = hand.world.config.election_timeout_ms * MS
+
+    def begin(self, count: int) -> None:
+        """Keep some of what passes, until the `count`-th change of leadership from here on."""
+        self._filters.append(self._keep)
+        self._await_change(count)
+
+    def _keep(self, sender: NodeId, to: NodeId, message: Any) -> bool:
+        if not isinstance(message, CALLS):
+            self._seen += 1
+            if not self._seen % self._every:
+                self._kept.append((sender, to, message))
+                del self._kept[:-MOST_KEPT]
+        return True
+
+    def _stop_keeping(self) -> bool:
+        """Returns whether it kept messages until now."""
+        keeping = self._keep in self._filters
+        if keeping:
+            self._filters.remove(self._keep)
+        return keeping
+
+    def _await_change(self, count: int) -> None:
+        hand = self._hand
+        trap = Trap("append", self._changed, count=count, fits=opens_a_term)
+        hand.world.points.set(trap)
+        hand.later(8 * hand.span(), self._give_up, trap)
+
+    def _changed(self, _: Life) -> None:
+        hand = self._hand
+        if self._stop_keeping():
+            hand.later(0, self._await_change, 1)
+        for each in self._kept:
+            hand.later(hand.stream.below(self._election), hand.world.network.repeat, *each)
+
+    def _give_up(self, trap: Trap) -> None:
+        self._hand.world.points.lift(trap)
+        self._stop_keeping()
 
 
 def repeat_late(hand: FaultContext) -> None:
     """Some of what nodes say to each other now is heard again after changes of leadership."""
-    world, stream = hand.world, hand.stream
-    network, election = world.network, world.config.election_timeout_ms * MS
-    kept: list[tuple[NodeId, NodeId, Any]] = []
-    every, seen = stream.pick((1, 3, 10, 40)), 0
-    world.fault(f"one message in {every} will come again when others lead")
-
-    def keeps(sender: NodeId, to: NodeId, message: Any) -> bool:
-        nonlocal seen
-        if not isinstance(message, _ORDERED):
-            seen += 1
-            if not seen % every:
-                kept.append((sender, to, message))
-                del kept[:-MOST_KEPT]
-        return True
-
-    def repeat(_: Life) -> None:
-        for each in kept:
-            hand.later(stream.below(election), network.repeat, *each)
-
-    def changes(life: Life) -> None:
-        if keeps in network.filters:
-            network.filters.remove(keeps)
-            hand.later(0, _set, 1)
-        repeat(life)
-
-    def _set(count: int) -> None:
-        trap = world.points.set(Trap("append", changes, count=count, fits=opens_a_term))
-        hand.later(8 * hand.span(), world.points.lift, trap)
-
-    network.filters.append(keeps)
-    _set(1 + stream.below(2))
+    every = hand.stream.pick((1, 3, 10, 40))
+    hand.world.fault(f"one message in {every} will come again when others lead")
+    _Echo(hand, every).begin(1 + hand.stream.below(2))

@@ -30,7 +30,8 @@ LATE_TIMES = 30
 TIMES = (1_000, 100, 500, 2_000)
 """The mean of a link's extra delay, in thousandths of the usual mean, if links have delays of their
 own."""
-_CALLS = (ControlRequest, ControlResponse)
+CALLS = (ControlRequest, ControlResponse)
+"""Messages that go over a connection: in order, each once or never."""
 _AS_EVER, _LOST, _LATE, _TWICE = range(4)
 """The fates of a datagram."""
 
@@ -108,7 +109,7 @@ class SimNetwork:
         elif link.held is not None:
             ends = self._receivers.get(sender), receive
             link.held.append((sender, to, ends, message))
-        elif message.__class__ in _CALLS:
+        elif message.__class__ in CALLS:
             self._call(link, sender, to, receive, message)
         else:
             self._datagram(link, sender, to, message)
@@ -201,7 +202,7 @@ class SimNetwork:
         held, link.held = link.held, None
         for sender, to, (origin, receive), message in held or ():
             gone = self._receivers.get(to) is not receive
-            if message.__class__ in _CALLS:
+            if message.__class__ in CALLS:
                 gone = gone or self._receivers.get(sender) is not origin
             if gone:
                 self.dropped += 1
