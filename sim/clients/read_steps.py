@@ -18,12 +18,12 @@ from ottla.broker.errors import ErrorCode
 from ottla.log.types import Millis, Offset
 from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Stream
-from ottla.sim.clients import own_topic
 from ottla.sim.clients.consumer import EARLIEST, LATEST
+from ottla.sim.clients.own_topic import OWN_TOPICS
 from ottla.sim.clients.topic_model import Found, TopicModel
 from ottla.sim.world.batch import time_of
 from ottla.sim.world.decoder import Decoder
-from ottla.sim.world.frames import fetched, listed
+from ottla.sim.world.frames import fetch, fetched, list_offsets, listed
 
 LARGEST: Millis = -3
 """The special time of the record with the largest time (K-LIST-OFFSETS)."""
@@ -92,7 +92,7 @@ class ReadSteps:
     @property
     def topic(self) -> str:
         """The topic's name."""
-        return own_topic.OWN_TOPICS[self.model.topics - 1]
+        return OWN_TOPICS[self.model.topics - 1]
 
     def _lists(self, what: str, time: Millis, wrong: Callable[..., str]) -> Step:
         def judge(answer: Any, sure: bool) -> Told:
@@ -102,7 +102,7 @@ class ReadSteps:
             text = f"offset {part.offset}, time {part.timestamp}, epoch {part.leader_epoch}"
             return Told(part.error_code, text, wrong(part, sure=sure))
 
-        return Step(f"ask for {what}", own_topic.list_offsets(self.topic, time), judge)
+        return Step(f"ask for {what}", list_offsets(0, time, topic=self.topic), judge)
 
     def latest(self) -> Step:
         """Where the log ends."""
@@ -128,7 +128,7 @@ class ReadSteps:
         """Read from an offset, or wait a while for `least` bytes."""
         model, asked, topics = self.model, self.model.extent, self.model.topics
         most = self._stream.pick((MUCH, ONE_BATCH))
-        request = own_topic.fetch(self.topic, off, most, WAITS, least)
+        request = fetch(0, off, most, WAITS, topic=self.topic)._replace(min_bytes=least)
 
         def judge(answer: Any, sure: bool) -> Told:
             part, wrong = fetched(answer), ""

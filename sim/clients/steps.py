@@ -20,13 +20,22 @@ from ottla.idempotency.profiles import profile_named
 from ottla.log.types import Millis, Offset
 from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Stream
-from ottla.sim.clients import own_topic
 from ottla.sim.clients.base import MS
+from ottla.sim.clients.own_topic import MOST_BYTES, OWN_TOPICS
 from ottla.sim.clients.read_steps import MUCH, ReadSteps, Step, Told, other_than
-from ottla.sim.clients.topic_model import SEQUENCES, WINDOW, Written
+from ottla.sim.clients.topic_model import Written
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.decoder import Decoder
-from ottla.sim.world.frames import deleted, error_of_topic, produced
+from ottla.sim.world.frames import (
+    create_topic,
+    delete_records,
+    delete_topic_id,
+    deleted,
+    error_of_topic,
+    produce,
+    produced,
+)
+from ottla.sim.world.reference_model import SEQUENCES, WINDOW
 
 MOST_AT_RISK = 4
 """Batches, one after the other, with acks of 1 or 0."""
@@ -66,9 +75,9 @@ class Steps(ReadSteps):
         if not self._there:
             return self._create()
         if self.model.pid < 0:
-            return self._ask_id()
+            return self.ask_id()
         if not self.model.batches:
-            return self._append()
+            return self.append()
         if self._plan:
             step: Step = getattr(self, self._plan.popleft().replace("-", "_"))()
             return step
@@ -81,7 +90,8 @@ class Steps(ReadSteps):
         replicas = min(config.nodes, config.replicas)
         least = stream.pick((1, 1, 1 + stream.below(replicas)))
         self.held_back = least > 1
-        request = own_topic.create(self.topic, replicas, least, self._timeout)
+        configs = {"max.message.bytes": MOST_BYTES, "min.insync.replicas": least}
+        request = create_topic(self.topic, 1, replicas, self._timeout, configs)
         return Step(
             "create",
             request,
@@ -108,10 +118,10 @@ class Steps(ReadSteps):
 
     def delete_topic(self) -> Step:
         """The topic goes, and all that is known of it. Not if another request may still make it."""
-        last = self.model.topics == len(own_topic.OWN_TOPICS)
+        last = self.model.topics == len(OWN_TOPICS)
         if last or self._uncertain or self._topic_id is None:
-            return self._append()
-        request = own_topic.delete(self._topic_id, self._timeout)
+            return self.append()
+        request = delete_topic_id(self._topic_id, self._timeout)
         return Step("delete the topic", request, self._judge_deleted, self._deleted, anywhere=True)
 
     def _judge_deleted(self, answer: Any, _: bool) -> Told:
@@ -124,7 +134,9 @@ class Steps(ReadSteps):
 
     # ---- producers
 
-    def _ask_id(self) -> Step:
+    def ask_id(self) -> Step:
+        """From here on another producer writes."""
+
         def judge(answer: Any, _: bool) -> Told:
             error, pid, epoch = answer.error_code, answer.producer_id, answer.producer_epoch
             text = f"id {pid}, epoch {epoch}"
@@ -140,10 +152,6 @@ class Steps(ReadSteps):
 
         return Step("ask for an id", InitProducerIdRequest(), judge, done, anywhere=True)
 
-    def ask_id(self) -> Step:
-        """From here on another producer writes."""
-        return self._ask_id()
-
     def _batch(self, *, epoch: int | None = None, seq: int | None = None) -> Written:
         model, first = self.model, self._values
         self._values += 1 + self._stream.below(MOST_RECORDS)
@@ -155,9 +163,13 @@ class Steps(ReadSteps):
         )
 
     def _produce(self, batch: Written, acks: int = ALL) -> Any:
-        return own_topic.produce(self.topic, acks, self._timeout, own_topic.batch_of(batch))
+        return self._send(batch.encode(), acks)
 
-    def _append(self, batch: Written | None = None) -> Step:
+    def _send(self, data: bytes, acks: int = ALL) -> Any:
+        return produce(acks, self._timeout, ((0, data),), self.topic)
+
+    def append(self, batch: Written | None = None) -> Step:
+        """A batch with acks=all: the next one, unless another one is given."""
         model, stream = self.model, self._stream
         if batch is None:
             batch = self._batch()
@@ -181,11 +193,7 @@ class Steps(ReadSteps):
 
     def _settle(self) -> Step:
         """Write the next batch that was written at risk."""
-        return self._append(self.model.coming[0])
-
-    def append(self) -> Step:
-        """The next batch, with acks=all."""
-        return self._append()
+        return self.append(self.model.coming[0])
 
     def append_at_risk(self) -> Step:
         """The next batches, each twice at once with acks=1, or once with 0; then with acks=all,
@@ -232,7 +240,7 @@ class Steps(ReadSteps):
         """A batch that is stored: known again, or too old to be known."""
         known = self.model.known_again()
         if not known:
-            return self._append()
+            return self.append()
         place = self._stream.below(min(len(known), WINDOW + 2))
         batch = known[-1 - place]
         what = f"write again epoch {batch.epoch}, sequence {batch.seq}"
@@ -277,7 +285,7 @@ class Steps(ReadSteps):
     def gap(self) -> Step:
         """A batch behind one that is missing. A producer that may begin anywhere begins first."""
         if not self.model.known_again() and profile_named(self._config.profile).begins_anywhere:
-            return self._append()
+            return self.append()
         ahead = self.model.next_seq + 1 + self._stream.below(3)
         batch = self._batch(seq=ahead % SEQUENCES)
         return self._refused("leave out", batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
@@ -285,20 +293,20 @@ class Steps(ReadSteps):
     def stale(self) -> Step:
         """A batch of an epoch that is over."""
         if not self.model.epoch or not self.model.known_again():
-            return self._append()
+            return self.append()
         batch = self._batch(epoch=self.model.epoch - 1, seq=self._stream.below(3))
         return self._refused("write in an old epoch", batch, ErrorCode.INVALID_PRODUCER_EPOCH)
 
     def new_epoch(self) -> Step:
         """The first batch of the next epoch."""
         if not self.model.known_again():
-            return self._append()
-        return self._append(self._batch(epoch=self.model.epoch + 1, seq=0))
+            return self.append()
+        return self.append(self._batch(epoch=self.model.epoch + 1, seq=0))
 
     def epoch_from_within(self) -> Step:
         """A batch of the next epoch that is not its first."""
         if not self.model.known_again():
-            return self._append()
+            return self.append()
         batch = self._batch(epoch=self.model.epoch + 1, seq=1 + self._stream.below(3))
         what = f"begin epoch {batch.epoch} with sequence {batch.seq}"
         return self._refused(what, batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
@@ -306,15 +314,13 @@ class Steps(ReadSteps):
     def too_large(self) -> Step:
         """A batch above the topic's own limit."""
         batch = self._batch()
-        data = own_topic.batch_of(batch, size=own_topic.MOST_BYTES)
-        request = own_topic.produce(self.topic, ALL, self._timeout, data)
+        request = self._send(batch.encode(size=MOST_BYTES))
         return self._refused("write too much", batch, ErrorCode.MESSAGE_TOO_LARGE, request)
 
     def far_ahead(self) -> Step:
         """A batch of a time that is long to come."""
         batch = self._batch()
-        data = own_topic.batch_of(batch, time=FAR_AHEAD)
-        request = own_topic.produce(self.topic, ALL, self._timeout, data)
+        request = self._send(batch.encode(time=FAR_AHEAD))
         return self._refused("write of another age", batch, ErrorCode.INVALID_TIMESTAMP, request)
 
     def delete_records(self) -> Step:
@@ -335,8 +341,8 @@ class Steps(ReadSteps):
         def done(_: Any) -> None:
             model.start = right
 
-        request = own_topic.delete_records(self.topic, off, self._timeout)
-        behind = own_topic.delete_records(self.topic, lower, self._timeout)
+        request = delete_records(0, off, self._timeout, self.topic)
+        behind = delete_records(0, lower, self._timeout, self.topic)
         what = f"delete up to {off}, and up to {lower}"
         # The second may be decided before the first is committed.
         second = (behind, partial(judge, least))

@@ -18,12 +18,9 @@ from typing import NamedTuple
 
 from ottla.broker.wire.answers import PartitionFetched, PartitionListed
 from ottla.log.types import NO_OFFSET, NO_TIMESTAMP, Millis, Offset, RecordBatch
-from ottla.sim.world.batch import time_of
+from ottla.sim.world.batch import VALUE_BYTES, encode, time_of
 from ottla.sim.world.decoder import Decoder
-
-WINDOW = 5
-"""Batches of a producer's epoch that are known again (KIP-98)."""
-SEQUENCES = 1 << 31
+from ottla.sim.world.reference_model import SEQUENCES
 
 Found = tuple[Offset, Millis]
 """An offset and a time."""
@@ -50,6 +47,10 @@ class Written(NamedTuple):
     def next_seq(self) -> int:
         """The sequence that follows it."""
         return (self.seq + len(self.values)) % SEQUENCES
+
+    def encode(self, *, size: int = VALUE_BYTES, time: Millis | None = None) -> bytes:
+        """Its bytes, with records of `size` bytes; `time`: of each record, instead of its own."""
+        return encode(self.values, size, pid=self.pid, epoch=self.epoch, seq=self.seq, time=time)
 
     def told(self) -> tuple[object, ...]:
         """What a reader sees of it."""

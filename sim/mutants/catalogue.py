@@ -293,3 +293,8 @@ def of_plugins(told: str) -> dict[str, Row]:
         each.id: Row(each.id, None, each.says, Conditions(each.settings, each.why))
         for each in added(told, OwnMutant)
     }
+
+
+def mutant_ids(told: str) -> tuple[str, ...]:
+    """The ids of all mutants that a run with these plugins may name: ours, then theirs."""
+    return (*BY_ID, *of_plugins(told))

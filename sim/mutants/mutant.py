@@ -10,8 +10,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypeAlias
 
-from ottla.sim.plugins.own import OwnMutant, added
-
 
 class Mutant(Enum):
     """One safety mechanism switched off, to show in the simulator what it is needed for.
@@ -127,8 +125,3 @@ class Mutant(Enum):
 Mutants: TypeAlias = frozenset[Mutant]
 """The mechanisms that a run lacks."""
 NO_MUTANTS: Mutants = frozenset()
-
-
-def mutant_ids(plugins: str) -> tuple[str, ...]:
-    """The ids of all mutants that a run with these plugins may name: ours, then theirs."""
-    return (*(each.value for each in Mutant), *(each.id for each in added(plugins, OwnMutant)))

@@ -11,11 +11,10 @@ from typing import Any
 
 from ottla.broker.wire.answers import ProduceAnswer
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.log.build import build_batch
 from ottla.sim.history.history import Event
 from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.world.batch import record_of, time_of
+from ottla.sim.world.batch import encode
 from ottla.sim.world.frames import TOPIC, Frame, produce, produced
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
@@ -47,12 +46,12 @@ def stray_request(hand: FaultContext) -> None:
     seq, last = batch.seq or 0, batch.seq_last or 0
     count = (last - seq & MAX_SEQUENCE) + 1 + stream.pick((0, 1, -1))
     op = batch.op or 0
-    data = build_batch(
-        [record_of(op + place, world.config.record_bytes) for place in range(max(1, count))],
-        producer_id=batch.pid or 0,
-        producer_epoch=batch.epoch or 0,
-        base_sequence=seq,
-        base_timestamp=time_of(op),
+    data = encode(
+        range(op, op + max(1, count)),
+        world.config.record_bytes,
+        pid=batch.pid or 0,
+        epoch=batch.epoch or 0,
+        seq=seq,
     )
     world.fault(f"a stray request, {max(1, count)} records from {seq} on", life.node_id)
     connection = world.clients.connect(STRANGER, life.node_id, _ignore, _ignore)

@@ -24,11 +24,10 @@ from ottla.broker.wire.answers import (
 )
 from ottla.broker.wire.requests import InitProducerIdRequest
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.log.build import build_batch
 from ottla.log.records import records_of
 from ottla.log.types import NO_OFFSET, Offset
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.world.batch import record_of, time_of, value_of
+from ottla.sim.world.batch import encode, time_of, value_of
 from ottla.sim.world.frames import (
     Frame,
     delete_records,
@@ -192,13 +191,7 @@ class Sender(Person):
             "send", node=batch.node, aux=self._known[batch.records[0]].attempts, **self._of(batch)
         )
         numbers = [self.names.number(each) for each in batch.records]
-        data = build_batch(
-            [record_of(each, RECORD_BYTES) for each in numbers],
-            producer_id=self.pid,
-            producer_epoch=batch.epoch,
-            base_sequence=batch.seq,
-            base_timestamp=time_of(numbers[0]),
-        )
+        data = encode(numbers, RECORD_BYTES, pid=self.pid, epoch=batch.epoch, seq=batch.seq)
         request = produce(batch.acks, batch.timeout, ((batch.partition, data),))
         if batch.acks == 0:
             self.connect(batch.node).send(Frame(0, request))

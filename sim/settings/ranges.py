@@ -1,5 +1,9 @@
-"""The range of each setting of a run by itself; `ottla.sim.settings.settings` says what it
-means."""
+"""The kind and the range of each setting of a run, checked by itself.
+
+What the settings mean stands in `ottla.sim.settings.settings`. That module also checks those that
+depend on one another, such as replicas and nodes. An error names the setting, what it is, and what
+is possible.
+"""
 
 from __future__ import annotations
 

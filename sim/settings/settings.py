@@ -21,7 +21,7 @@ from ottla.broker.node.replica_factory import LogLimits
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.mutants.mutant import mutant_ids
+from ottla.sim.mutants.catalogue import mutant_ids
 from ottla.sim.plugins.files import check as check_plugins
 from ottla.sim.plugins.own import OwnProducer, added
 from ottla.sim.settings.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips

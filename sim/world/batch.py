@@ -7,16 +7,18 @@ together, unless it is split because it is too large.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.build import NewRecord, build_batch
-from ottla.log.types import NO_PRODUCER_ID, Millis, ProducerEpoch, ProducerId, Sequence, Term
+from ottla.log.types import NO_PRODUCER_ID, Millis, ProducerEpoch, ProducerId, Term
+from ottla.log.types import Sequence as SequenceNumber
 from ottla.raft.types import Micros
 from ottla.sim.world.outcomes import Outcome, may_be_stored
 
 VALUE_BYTES = 8
-NO_SEQUENCE: Sequence = -1
+NO_SEQUENCE: SequenceNumber = -1
 FIRST_TIME: Millis = 1_000_000
 """About the time of the first record, in ms."""
 
@@ -50,6 +52,29 @@ def record_of(value: int, size: int) -> NewRecord:
 def value_of(payload: bytes) -> int:
     """The value that a record holds."""
     return int.from_bytes(payload[:VALUE_BYTES], "big")
+
+
+def encode(
+    values: Sequence[int],
+    size: int,
+    *,
+    pid: ProducerId,
+    epoch: ProducerEpoch,
+    seq: SequenceNumber,
+    time: Millis | None = None,
+) -> bytes:
+    """The bytes of a batch of the records that hold these values, each in `size` bytes, as a
+    producer of that id sends it. `time`: of every record, instead of its own."""
+    records = [record_of(each, size) for each in values]
+    if time is not None:
+        records = [each._replace(timestamp=time) for each in records]
+    return build_batch(
+        records,
+        producer_id=pid,
+        producer_epoch=epoch,
+        base_sequence=seq,
+        base_timestamp=time_of(values[0]) if time is None else time,
+    )
 
 
 class Batch:
@@ -89,7 +114,7 @@ class Batch:
         """When it was last queued."""
         self.pid: ProducerId = NO_PRODUCER_ID
         self.epoch: ProducerEpoch = -1
-        self.seq: Sequence = NO_SEQUENCE
+        self.seq: SequenceNumber = NO_SEQUENCE
         """Sequence of its first record, once it has one."""
         self.reset = False
         """Whether its sequence is no longer the one it was first sent with."""
@@ -114,15 +139,15 @@ class Batch:
         return {"pid": self.pid, "epoch": self.epoch, "seq": self.seq, "seq_last": self.last_seq}
 
     @property
-    def last_seq(self) -> Sequence:
+    def last_seq(self) -> SequenceNumber:
         """Sequence of its last record."""
         return self.seq_of(len(self.ops) - 1)
 
-    def seq_of(self, place: int) -> Sequence:
+    def seq_of(self, place: int) -> SequenceNumber:
         """Sequence of the record at `place`, from 0."""
         return (self.seq + place) & MAX_SEQUENCE
 
-    def number(self, pid: ProducerId, epoch: ProducerEpoch, seq: Sequence) -> None:
+    def number(self, pid: ProducerId, epoch: ProducerEpoch, seq: SequenceNumber) -> None:
         """Give it sequences, or other ones."""
         self.pid, self.epoch, self.seq = pid, epoch, seq & MAX_SEQUENCE
         self._data = None
@@ -130,13 +155,8 @@ class Batch:
     def data(self, record_bytes: int) -> bytes:
         """The bytes that are sent: the same bytes as long as its sequences are the same."""
         if self._data is None:
-            self._data = build_batch(
-                [record_of(op.number, record_bytes) for op in self.ops],
-                producer_id=self.pid,
-                producer_epoch=self.epoch,
-                base_sequence=self.seq,
-                base_timestamp=time_of(self.ops[0].number),
-            )
+            numbers = [op.number for op in self.ops]
+            self._data = encode(numbers, record_bytes, pid=self.pid, epoch=self.epoch, seq=self.seq)
         return self._data
 
     # ---- is it in the log?

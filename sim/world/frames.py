@@ -8,7 +8,8 @@ request is about one partition of one topic, except Produce.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from ottla.broker.errors import ErrorCode
@@ -30,6 +31,7 @@ from ottla.broker.wire.answers import (
 from ottla.broker.wire.requests import (
     ZERO_ID,
     ApiVersionsRequest,
+    ConfigWanted,
     CreateTopicsRequest,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -59,6 +61,7 @@ TOPIC = "t"
 """The topic of a run: it has all records."""
 NO_LIMIT = 2**31 - 1
 """Most bytes of all partitions of a fetch together: no limit."""
+NO_CONFIGS: Mapping[str, int] = MappingProxyType({})
 BYTES_AROUND = 100
 """About how many bytes a request has besides its records."""
 
@@ -81,10 +84,12 @@ def size_of(frame: Frame) -> int:
 # ---- requests
 
 
-def produce(acks: int, timeout: Micros, batches: Sequence[tuple[int, bytes]]) -> ProduceRequest:
+def produce(
+    acks: int, timeout: Micros, batches: Sequence[tuple[int, bytes]], topic: str = TOPIC
+) -> ProduceRequest:
     """Append these batches to these partitions."""
     parts = tuple([ProducePartition(partition, data) for partition, data in batches])
-    return ProduceRequest(acks, timeout, (ProduceTopic(TOPIC, parts),))
+    return ProduceRequest(acks, timeout, (ProduceTopic(topic, parts),))
 
 
 def batches_of(request: ProduceRequest) -> list[tuple[int, bytes]]:
@@ -104,18 +109,21 @@ def fetch(
     *,
     leads: Term = ANY_EPOCH,
     has: Term = ANY_EPOCH,
+    topic: str = TOPIC,
 ) -> FetchRequest:
     """Read a partition from an offset on, or wait for records. `leads`: the epoch that the leader
     must have; `has`: the epoch of the record before `offset`."""
     part = FetchPartition(partition, offset, max_bytes, leads, has)
-    return FetchRequest(max_wait, 1, NO_LIMIT, (FetchTopic(TOPIC, (part,)),))
+    return FetchRequest(max_wait, 1, NO_LIMIT, (FetchTopic(topic, (part,)),))
 
 
-def list_offsets(partition: int, timestamp: Millis, leads: Term = ANY_EPOCH) -> ListOffsetsRequest:
+def list_offsets(
+    partition: int, timestamp: Millis, leads: Term = ANY_EPOCH, *, topic: str = TOPIC
+) -> ListOffsetsRequest:
     """Ask where a partition begins (-2), where it ends (-1), or for its first record of that time
     or later. `leads`: the epoch that the leader must have."""
     part = ListOffsetsPartition(partition, timestamp, leads)
-    return ListOffsetsRequest((ListOffsetsTopic(TOPIC, (part,)),))
+    return ListOffsetsRequest((ListOffsetsTopic(topic, (part,)),))
 
 
 def end_of_epoch(
@@ -126,20 +134,34 @@ def end_of_epoch(
     return OffsetForLeaderEpochRequest((EpochTopic(TOPIC, (part,)),))
 
 
-def delete_records(partition: int, offset: Offset, timeout: Micros) -> DeleteRecordsRequest:
+def delete_records(
+    partition: int, offset: Offset, timeout: Micros, topic: str = TOPIC
+) -> DeleteRecordsRequest:
     """Move the log start of a partition to `offset`; -1: to the high watermark."""
     part = DeleteRecordsPartition(partition, offset)
-    return DeleteRecordsRequest((DeleteRecordsTopic(TOPIC, (part,)),), timeout)
+    return DeleteRecordsRequest((DeleteRecordsTopic(topic, (part,)),), timeout)
 
 
-def create_topic(name: str, partitions: int, replicas: int, timeout: Micros) -> CreateTopicsRequest:
+def create_topic(
+    name: str,
+    partitions: int,
+    replicas: int,
+    timeout: Micros,
+    configs: Mapping[str, int] = NO_CONFIGS,
+) -> CreateTopicsRequest:
     """Create a topic."""
-    return CreateTopicsRequest((TopicWanted(name, partitions, replicas, (), ()),), timeout)
+    wanted = tuple([ConfigWanted(each, str(value)) for each, value in configs.items()])
+    return CreateTopicsRequest((TopicWanted(name, partitions, replicas, (), wanted),), timeout)
 
 
 def delete_topic(name: str, timeout: Micros) -> DeleteTopicsRequest:
     """Delete a topic by its name."""
     return DeleteTopicsRequest(timeout, topics=(TopicNamed(name, ZERO_ID),))
+
+
+def delete_topic_id(topic_id: bytes, timeout: Micros) -> DeleteTopicsRequest:
+    """Delete a topic by its id: a request that arrives late deletes no other of its name."""
+    return DeleteTopicsRequest(timeout, topics=(TopicNamed(None, topic_id),))
 
 
 # ---- answers

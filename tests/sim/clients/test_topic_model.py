@@ -8,10 +8,10 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.answers import PartitionFetched, PartitionListed
 from ottla.log.record_batch import read_batch
 from ottla.log.types import RecordBatch
-from ottla.sim.clients.own_topic import batch_of
-from ottla.sim.clients.topic_model import NOTHING, SEQUENCES, TopicModel, Written
+from ottla.sim.clients.topic_model import NOTHING, TopicModel, Written
 from ottla.sim.world.batch import time_of
 from ottla.sim.world.decoder import Decoder
+from ottla.sim.world.reference_model import SEQUENCES
 
 DECODER = Decoder()
 
@@ -30,7 +30,7 @@ def model(*sizes, first=0):
 
 def read(batch, *, off=None, epoch=3):
     """That batch as a reader gets it."""
-    found = read_batch(batch_of(batch))
+    found = read_batch(batch.encode())
     assert isinstance(found, RecordBatch)
     found.stamp(batch.off if off is None else off, epoch)
     return found

@@ -126,7 +126,7 @@ def _whole(
 
 
 def _scenario(path: Path, act: int, mutant: str) -> Recording:
-    from ottla.sim.mutants.mutant import mutant_ids
+    from ottla.sim.mutants.catalogue import mutant_ids
     from ottla.sim.plugins.files import setting
     from ottla.sim.recording.scenario import NoSuchActError, record_scenario
     from ottla.sim.scenarios.files import FOLDER
