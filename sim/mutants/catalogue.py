@@ -270,7 +270,7 @@ CATALOGUE: tuple[Row, ...] = (
         "M48",
         Mutant.DELETED_LOGS_KEPT,
         "deletion of a deleted topic's logs",
-        Conditions(SHORT, "one run of three makes topics: short runs buy many of those"),
+        Conditions(SHORT, "one run of two makes topics: short runs buy many of those"),
     ),
     Row("M49", Mutant.RANGES_WITHOUT_BARRIER, "barrier before out of range is told", LED_BACK),
     Row("M50", Mutant.HELD_SHOWN, "holding what too few replicas have", HELD),
