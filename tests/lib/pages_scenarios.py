@@ -15,10 +15,9 @@ This page is generated from the files in `sim/scenarios/`; `tests/sim/scenarios/
 plays each of them and compares the two.
 
 A scenario is a transcript: commands to a simulated world of nodes, and what happened. Nothing in it
-is random. Its whole history goes to the same judge as that of a sweep, and where mutants are named
-it is played again with that safety mechanism switched off, which the judge must notice
-(`sim/mutants/catalogue.py`, [invariants](invariants.md)). `sim/scenarios/script.py` has the
-language.
+is random. The judge of a sweep judges its whole history, too ([invariants](invariants.md)). Where a
+mutant is named, the scenario is played again with that safety mechanism switched off, and the judge
+must notice that (`sim/mutants/catalogue.py`). `sim/scenarios/script.py` has the language.
 
 | id | what happens | from | mutants caught |
 |---|---|---|---|
