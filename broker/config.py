@@ -16,9 +16,8 @@ from typing import Any, Literal, TypedDict, cast
 
 from ottla.broker.arguments.arguments import INT32_MAX, choice, is_a, number, text, truth, whole
 from ottla.broker.arguments.spelling import no_such, shown
-from ottla.broker.errors import ConfigError
-from ottla.idempotency.errors import UnknownProfileError
-from ottla.idempotency.profiles import profile_named
+from ottla.broker.errors import ConfigError, UnknownProfileError
+from ottla.broker.profiles.named import profile_named
 
 MOST = 10**12
 """The largest value of most settings; no size or time needs more."""
@@ -130,8 +129,8 @@ class ClusterConfig:
     """One-way delay of messages between the nodes of one process. Twice this, plus `heartbeat_ms`,
     must fit into `election_timeout_ms`. From 0 to 1_000_000_000_000."""
     profile: str = "reference"
-    """Which broker's rules apply to idempotent producers: a name in
-    `ottla.idempotency.profiles.PROFILES`."""
+    """Whose behaviour the cluster shows: the name of a profile or an alias, in
+    `ottla.broker.profiles.named`; kept as the full name."""
     seed: int | None = None
     """Seed of the election timeouts' jitter; None draws one. From 0 to
     9_223_372_036_854_775_807."""
@@ -157,7 +156,7 @@ class ClusterConfig:
                 f"({self.election_timeout_ms}), or nobody is elected"
             )
         try:
-            profile_named(self.profile)
+            object.__setattr__(self, "profile", profile_named(self.profile).name)
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
 

@@ -136,6 +136,10 @@ class ConfigError(OttlaError):
     """A setting, flag or argument makes no sense; the text says what to do."""
 
 
+class UnknownProfileError(ConfigError):
+    """Somebody asked for a profile that does not exist. The text lists those that do."""
+
+
 class UnusableAddressError(ConfigError, OSError):
     """There is no such host on this machine, or a port is in use; the text names the argument.
 

@@ -1,10 +1,6 @@
-"""The two errors that this package raises. Decisions are values, never errors."""
+"""The error that this package raises. Decisions are values, never errors."""
 
 from __future__ import annotations
-
-
-class UnknownProfileError(LookupError):
-    """Somebody asked for a profile that does not exist. The text lists those that do."""
 
 
 class SnapshotError(ValueError):

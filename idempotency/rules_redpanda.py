@@ -1,6 +1,6 @@
 """The rules of early Redpanda: v22.1.1 to v22.1.4, and the fix of pull request 5157.
 
-Both judge every epoch of a producer by itself (`Profile.epochs_apart`), so the facts OLDER and
+Both judge every epoch of a producer by itself (`Rulebook.epochs_apart`), so the facts OLDER and
 NEWER are never observed, and no row asks for them (RP-SESSIONS). Both know a batch by its last
 sequence alone (RP-LAST-SEQUENCE).
 """

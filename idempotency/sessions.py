@@ -8,7 +8,7 @@ base offset is counted back from that sequence.
 Inside the table a session is one number, used where `ProducerTable` uses the producer id. In
 snapshots and in the log a session is always the pair (producer id, epoch).
 
-With `Profile.begun_counts` a batch that was begun is never taken back. When it fails or its
+With `Rulebook.begun_counts` a batch that was begun is never taken back. When it fails or its
 leadership ends, it keeps its place in the sequence, without an offset, until it is applied after
 all or `window` newer batches have pushed it out. That was the bug before redpanda #5157: the retry
 of such a batch is refused, and its successor is accepted.
@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.identity import NO_EPOCH, well_formed
 from ottla.idempotency.producer import Finished, Flights, InFlight, LogIndex, Micros, Producer, Term
-from ottla.idempotency.profiles import Profile
+from ottla.idempotency.rulebooks import Rulebook
 from ottla.idempotency.rules import NOTHING, Fact, Row, Verdict
 from ottla.idempotency.sequence import is_successor
 from ottla.idempotency.snapshot import AppliedState, Decoding
@@ -45,10 +45,10 @@ def pair_of(session: int) -> tuple[ProducerId, ProducerEpoch]:
     return session >> EPOCH_BITS, (session & ((1 << EPOCH_BITS) - 1)) + NO_EPOCH
 
 
-def make_table(profile: Profile, max_producers: int) -> ProducerTable:
-    """An empty table of the class that the profile needs, for at most `max_producers`."""
-    make = SessionTable if profile.epochs_apart else ProducerTable
-    return make(profile, max_producers)
+def make_table(rulebook: Rulebook, max_producers: int) -> ProducerTable:
+    """An empty table of the class that the rulebook needs, for at most `max_producers`."""
+    make = SessionTable if rulebook.epochs_apart else ProducerTable
+    return make(rulebook, max_producers)
 
 
 class SessionTable(ProducerTable):
@@ -100,7 +100,7 @@ class SessionTable(ProducerTable):
 
     def _flying(self, flights: Flights, last: int, term: Term) -> Fact:
         begun = _begun(flights, last)
-        if begun is not None and (begun.term == term or self.profile.begun_counts):
+        if begun is not None and (begun.term == term or self.rulebook.begun_counts):
             return Fact.IN_FLIGHT
         return NOTHING
 
@@ -110,7 +110,7 @@ class SessionTable(ProducerTable):
         """As `ProducerTable.begin`."""
         begun = super().begin(_inside(identity), term)
         requests = self._flights[begun.identity.producer_id].requests
-        if self.profile.begun_counts and len(requests) > self.profile.window:
+        if self.rulebook.begun_counts and len(requests) > self.rulebook.window:
             oldest = next(iter(requests.values()))
             if oldest.term < term:
                 del requests[oldest.identity]
@@ -118,11 +118,11 @@ class SessionTable(ProducerTable):
 
     def abandon(self, in_flight: InFlight) -> Waiters:
         """As `ProducerTable.abandon`; with `begun_counts` it does nothing."""
-        return NOBODY if self.profile.begun_counts else super().abandon(in_flight)
+        return NOBODY if self.rulebook.begun_counts else super().abandon(in_flight)
 
     def new_term(self, term: Term) -> list[InFlight]:
         """As `ProducerTable.new_term`; with `begun_counts` all requests stay in flight."""
-        if not self.profile.begun_counts:
+        if not self.rulebook.begun_counts:
             return super().new_term(term)
         self._expiring.clear()
         self._recount()
@@ -142,7 +142,7 @@ class SessionTable(ProducerTable):
     ) -> Waiters:
         """As `ProducerTable.apply`."""
         who = _inside(identity)
-        if not self.profile.begun_counts or index <= self.applied_index:
+        if not self.rulebook.begun_counts or index <= self.applied_index:
             return super().apply(who, base_offset, max_timestamp, index=index, term=term, now=now)
         begun = self._take_out(who)
         super().apply(who, base_offset, max_timestamp, index=index, term=term, now=now)
@@ -189,7 +189,7 @@ class SessionTable(ProducerTable):
 
     def _forget_begun(self) -> None:
         """Drop all requests in flight: a replica whose log was replaced is no leader."""
-        if self.profile.begun_counts:
+        if self.rulebook.begun_counts:
             self._flights.clear()
 
     def _key(self, identity: BatchIdentity) -> int:

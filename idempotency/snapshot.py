@@ -8,7 +8,7 @@ The bytes hold no state of one leadership (requests in flight) and none of one p
 producer was seen), so replicas that have applied the same prefix write the same bytes.
 
 The bytes may come from a peer or a damaged disk, so decoding checks every number, and refuses a
-window that is longer than the profile allows.
+window that is longer than the rulebook allows.
 
 Encoding and decoding 100,000 producers takes long, so both can be done in steps of some producers
 each (`Encoding`, `Decoding`). An `Encoding` writes the state as it was when the `Encoding` was

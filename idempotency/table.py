@@ -31,7 +31,7 @@ from ottla.idempotency.forgotten import Forgotten, goes_on
 from ottla.idempotency.identity import well_formed
 from ottla.idempotency.idle_line import IdleLine
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Owner, Producer, Term
-from ottla.idempotency.profiles import Profile
+from ottla.idempotency.rulebooks import Rulebook
 from ottla.idempotency.rules import Fact, Row, Verdict
 from ottla.idempotency.snapshot import AppliedState, Decoding, Encoding, digest_of, encode, seen_of
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId, Unpacked
@@ -61,18 +61,18 @@ class ProducerTable:
         "applied_index",
         "forgotten",
         "max_producers",
-        "profile",
+        "rulebook",
     )
 
-    def __init__(self, profile: Profile, max_producers: int) -> None:
-        self.profile = profile
+    def __init__(self, rulebook: Rulebook, max_producers: int) -> None:
+        self.rulebook = rulebook
         self.max_producers = max_producers
         self.applied_index: LogIndex = 0
         """The last log index that changed this table, by `apply`, `apply_expire` or a snapshot."""
         self.forgotten = Forgotten()
         """The producers that the applied log has forgotten. Part of the applied state."""
-        self._outcomes = profile.outcomes
-        self._window = profile.window
+        self._outcomes = rulebook.outcomes
+        self._window = rulebook.window
         # Ordered by last applied index: the first producer is idle longest.
         self._applied: OrderedDict[ProducerId, Producer] = OrderedDict()
         self._flights: dict[ProducerId, Flights] = {}
@@ -393,7 +393,7 @@ class ProducerTable:
         """The whole table as plain values, for people and JSON; producers by id."""
         ids = sorted({*self._applied, *self._flights})
         return {
-            "profile": self.profile.name,
+            "rulebook": self.rulebook.name,
             "applied_index": self.applied_index,
             "forgotten": self.forgotten.plain(),
             "producers": {self.named(each): self._describe(each) for each in ids},

@@ -23,11 +23,11 @@ from ottla.broker.images import TopicImage
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.topics.configs import LOG_APPEND_TIME, integer, text
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.machine import Machine, find_log_watcher
 from ottla.broker.turn.replica import Replica
-from ottla.idempotency.profiles import profile_named
 from ottla.log.inspection import RecordRules
 from ottla.log.store import LogStore, StoredGroup, Write
 from ottla.raft.config import JitterSource, RaftConfig

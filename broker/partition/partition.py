@@ -54,7 +54,7 @@ class Partition(LogWatcher):
     def __init__(self, settings: PartitionSettings, in_sync: InSync):
         self.settings = settings
         self.state = PartitionState(settings, OffsetIndex(), in_sync)
-        self.table = make_table(settings.profile, settings.max_producers)
+        self.table = make_table(settings.profile.rulebook, settings.max_producers)
         self.admission = Admission(self.state, self.table)
         self.purgatory = Purgatory(self.state)
         self.reads = Reads(self.state)
@@ -242,8 +242,9 @@ class Partition(LogWatcher):
         skip earlier ones. If there is a command among the entries, all are applied, because it may
         depend on the table. The last batch is never skipped: it gives the high watermark.
         """
-        window = self.settings.profile.window
-        if self.leadership.leading or len(entries) <= window or self.settings.profile.epochs_apart:
+        rulebook = self.settings.profile.rulebook
+        window = rulebook.window
+        if self.leadership.leading or len(entries) <= window or rulebook.epochs_apart:
             return entries
         counted: list[Entry] = []
         seen: dict[int, int] = {}

@@ -13,11 +13,11 @@ from weakref import WeakMethod
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.in_sync import InSync
+from ottla.broker.profiles.profile import Profile
 from ottla.broker.turn.leadership import Leadership
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.machine import Outbox
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
-from ottla.idempotency.profiles import Profile
 from ottla.log.inspection import DEFAULT_RULES, RecordRules
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.types import Offset

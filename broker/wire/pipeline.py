@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ottla.broker.config import ClusterConfig
-from ottla.idempotency.profiles import profile_named
+from ottla.broker.profiles.named import profile_named
 
 
 class Limits(NamedTuple):

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.wire.requests import InitProducerIdRequest
-from ottla.idempotency.profiles import profile_named
 from ottla.log.types import Millis, Offset
 from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Stream
@@ -146,8 +146,7 @@ class Steps(ReadSteps):
             return Told(error, text, "" if fits else "a new id, epoch 0")
 
         def done(answer: Any) -> None:
-            anywhere = profile_named(self._config.profile).begins_anywhere
-            first = SEQUENCES - 1 - self._stream.below(3) if anywhere else 0
+            first = SEQUENCES - 1 - self._stream.below(3) if self._anywhere() else 0
             self.model.began(answer.producer_id, first)
 
         return Step("ask for an id", InitProducerIdRequest(), judge, done, anywhere=True)
@@ -282,9 +281,16 @@ class Steps(ReadSteps):
 
         return Step(what, request or self._produce(batch), judge)
 
+    def _anywhere(self) -> bool:
+        """Whether an unknown producer may begin at any sequence."""
+        return profile_named(self._config.profile).rulebook.begins_anywhere
+
     def gap(self) -> Step:
         """A batch behind one that is missing. A producer that may begin anywhere begins first."""
-        if not self.model.known_again() and profile_named(self._config.profile).begins_anywhere:
+        if (
+            not self.model.known_again()
+            and profile_named(self._config.profile).rulebook.begins_anywhere
+        ):
             return self.append()
         ahead = self.model.next_seq + 1 + self._stream.below(3)
         batch = self._batch(seq=ahead % SEQUENCES)

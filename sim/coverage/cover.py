@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ottla.idempotency.profiles import profile_named
+from ottla.broker.profiles.named import profile_named
 from ottla.sim.chance.choices import Drawn
 from ottla.sim.coverage.facts import Facts
 from ottla.sim.coverage.points import name_of
@@ -62,7 +62,7 @@ class Cover:
     @classmethod
     def of(cls, config: RunConfig) -> Cover:
         """An empty cover; the rules that can be reached are those of the profile."""
-        rules = profile_named(config.profile).rules
+        rules = profile_named(config.profile).rulebook.rules
         return cls(rules={row.label: Tally() for row in rules})
 
     def add(self, reached: Reached) -> None:

@@ -50,7 +50,10 @@ class MutatedPartition(Partition):
         self.mutants = mutants
         state = self.state
         self.mutated = MutatedTable(
-            settings.profile, settings.max_producers, mutants, lambda: state.leadership.leading
+            settings.profile.rulebook,
+            settings.max_producers,
+            mutants,
+            lambda: state.leadership.leading,
         )
         self.table = self.mutated
         self.admission = Admission(state, self.table)

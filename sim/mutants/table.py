@@ -1,7 +1,7 @@
 """`MutatedTable`: a producer table without one of its safety mechanisms.
 
 Mutants of the rules change no code: they give the rules other facts than those observed, by one
-more look-up table made when the profile is compiled. The others override one method each.
+more look-up table made when the rulebook is compiled. The others override one method each.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from ottla.idempotency.decisions import Outcome, compile_outcomes
 from ottla.idempotency.producer import InFlight
-from ottla.idempotency.profiles import Profile
+from ottla.idempotency.rulebooks import Rulebook
 from ottla.idempotency.rules import Fact
 from ottla.idempotency.snapshot import Decoding
 from ottla.idempotency.table import NOBODY, ProducerTable, Waiters
@@ -26,13 +26,13 @@ class MutatedTable(ProducerTable):
     """See the module's docstring. `leads` says whether this replica leads now."""
 
     def __init__(
-        self, profile: Profile, max_producers: int, mutants: Mutants, leads: Callable[[], bool]
+        self, rulebook: Rulebook, max_producers: int, mutants: Mutants, leads: Callable[[], bool]
     ):
-        super().__init__(profile, max_producers)
+        super().__init__(rulebook, max_producers)
         self.mutants = mutants
         self._leads = leads
-        self._outcomes = _outcomes(profile, mutants)
-        self._window = profile.window - (Mutant.SHORT_WINDOW in mutants)
+        self._outcomes = _outcomes(rulebook, mutants)
+        self._window = rulebook.window - (Mutant.SHORT_WINDOW in mutants)
 
     def facts(self, identity: BatchIdentity, term: Term) -> int:
         """As `ProducerTable.facts`, but an equal first sequence may be enough for a duplicate."""
@@ -116,10 +116,10 @@ class MutatedTable(ProducerTable):
         return super()._is_free(producer_id)
 
 
-def _outcomes(profile: Profile, mutants: Mutants) -> tuple[Outcome, ...]:
+def _outcomes(rulebook: Rulebook, mutants: Mutants) -> tuple[Outcome, ...]:
     """The outcome for each set of facts if the rules get other facts."""
-    barrier = profile.gap_after_barrier and Mutant.GAPS_WITHOUT_BARRIER not in mutants
-    compiled = compile_outcomes(profile.rules, barrier)
+    barrier = rulebook.gap_after_barrier and Mutant.GAPS_WITHOUT_BARRIER not in mutants
+    compiled = compile_outcomes(rulebook.rules, barrier)
     told: list[Outcome] = []
     for facts, outcome in enumerate(compiled):
         other = _told(facts, mutants)

@@ -16,10 +16,9 @@ import msgpack
 
 from ottla.broker.arguments.spelling import no_such
 from ottla.broker.config import ClusterConfig, FlushPolicy
-from ottla.broker.errors import ConfigError
+from ottla.broker.errors import ConfigError, UnknownProfileError
 from ottla.broker.node.replica_factory import LogLimits
-from ottla.idempotency.errors import UnknownProfileError
-from ottla.idempotency.profiles import profile_named
+from ottla.broker.profiles.named import profile_named
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.mutants.catalogue import mutant_ids
 from ottla.sim.plugins.files import check as check_plugins
@@ -193,7 +192,7 @@ class RunConfig:
                 "would ever be acknowledged with acks=all"
             )
         try:
-            profile_named(self.profile)
+            object.__setattr__(self, "profile", profile_named(self.profile).name)
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
         self.cluster_config()
@@ -297,7 +296,7 @@ class RunConfig:
     def _check_sequences(self) -> None:
         """Raises `ConfigError` if the first sequence is not 0 and the profile does not let an
         unknown producer that was not forgotten begin there."""
-        if self.first_sequence and not profile_named(self.profile).begins_anywhere:
+        if self.first_sequence and not profile_named(self.profile).rulebook.begins_anywhere:
             raise ConfigError(
                 f"first_sequence is {self.first_sequence}, but with {self.profile} producers "
                 "begin at 0; name another profile, such as reference"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import msgpack
 
 from ottla.broker.node.inspection import NodeView, ReplicaView
-from ottla.idempotency.profiles import profile_named
+from ottla.broker.profiles.named import profile_named
 from ottla.idempotency.sessions import make_table
 from ottla.log.memory_store import MemorySyncJob
 from ottla.log.store import SyncJob, Write
@@ -142,7 +142,7 @@ class LogWatch:
             return {}
         config = self._life.world.config
         body: dict[str, Any] = msgpack.unpackb(snapshot.data, strict_map_key=False)
-        table = make_table(profile_named(config.profile), config.max_producers)
+        table = make_table(profile_named(config.profile).rulebook, config.max_producers)
         table.restore(body["producers"])
         return {
             "off": body["log_start_offset"],

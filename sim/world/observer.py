@@ -286,7 +286,7 @@ class Observer:
         """A replica applies these entries. The model applies each once, and its new state gets a
         row."""
         group = partition.settings.group
-        if partition.settings.profile.name not in MODELLED or group not in self.partitions:
+        if partition.settings.profile.rulebook.name not in MODELLED or group not in self.partitions:
             return
         replay = self._replays.setdefault(group, Replay())
         before = replay.applied

@@ -54,8 +54,9 @@ class _Witnessed(Partition):
     def witness(self, on_decided: Told, on_applied: Applied) -> None:
         """Watch from now on; called before the first entry."""
         settings = self.settings
-        if settings.profile.name in MODELLED:
-            self.model = LogModel(settings.profile.name, settings.max_producers)
+        rulebook = settings.profile.rulebook
+        if rulebook.name in MODELLED:
+            self.model = LogModel(rulebook.name, settings.max_producers)
         self.on_decided = on_decided
         self.on_applied = on_applied
         self.admission.table = cast(ProducerTable, _WatchedTable(self))

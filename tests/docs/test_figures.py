@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from docs_programs import blocks, commands
+from ottla.broker.profiles.named import PROFILES
 from ottla.commands.sim.app import app
-from ottla.idempotency.profiles import PROFILES
 from ottla.sim.studies.study import catalogue, parse
 from ottla.sim.sweeps.sweep_folder import CHUNK
 

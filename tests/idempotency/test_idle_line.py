@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.idempotency.producer import InFlight
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.sessions import make_table
 from ottla.log.types import BatchIdentity
 from work import instructions_of
@@ -21,7 +21,7 @@ IDS = range(8)
 
 
 def full_table(size):
-    table = make_table(profile_named("reference"), size)
+    table = make_table(RULEBOOKS["reference"], size)
     for producer in range(size):
         table.apply(BatchIdentity(producer, 0, 0, 0), producer, 0, index=producer + 1, term=TERM)
     return table
@@ -55,7 +55,7 @@ class Model:
     """A table, and what is known of it without looking into it."""
 
     def __init__(self, profile):
-        self.table = make_table(profile_named(profile), 100)
+        self.table = make_table(RULEBOOKS[profile], 100)
         self.order: list[int] = []
         self.flights: dict[int, list[InFlight]] = {}
         self.expiring: set[int] = set()

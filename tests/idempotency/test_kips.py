@@ -7,7 +7,7 @@ clients do when they are refused.
 import pytest
 
 from ottla.idempotency.decisions import Accept, Duplicate, Reject
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.rules import RejectReason
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.idempotency.table import ProducerTable
@@ -20,7 +20,7 @@ def who(first, last, epoch=0, producer=7):
 
 @pytest.fixture
 def table():
-    return ProducerTable(profile_named("reference"), 10)
+    return ProducerTable(RULEBOOKS["reference"], 10)
 
 
 def write(table, batch):
@@ -85,7 +85,7 @@ def test_kip98_the_broker_remembers_five_batches_so_five_may_be_in_flight(table)
 def test_kip98_producer_state_is_rebuilt_from_the_log(table):
     write(table, who(0, 4))
     write(table, who(5, 9, producer=8))
-    rebuilt = ProducerTable(table.profile, 10)
+    rebuilt = ProducerTable(table.rulebook, 10)
     rebuilt.apply(who(0, 4), 100, -1, index=1, term=1)
     rebuilt.apply(who(5, 9, producer=8), 200, -1, index=2, term=1)
     assert rebuilt.digest() == table.digest()

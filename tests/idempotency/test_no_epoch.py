@@ -9,7 +9,7 @@ import pytest
 
 from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.idempotency.producer import InFlight
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
 
@@ -58,7 +58,7 @@ def names(what):
 )
 def test_as_measured(story, together):
     """Each batch is applied before the next is judged, or (`together`) all are in flight."""
-    table = ProducerTable(profile_named("reference"), 10)
+    table = ProducerTable(RULEBOOKS["reference"], 10)
     offset = 0
     flying: list[InFlight] = []
     for epoch, sequence, expected in STORIES[story]:
@@ -75,13 +75,13 @@ def test_as_measured(story, together):
                 table.apply(who, offset - 1, 77, index=offset, term=1)
         else:
             assert outcome(decision) == expected
-    again = ProducerTable(profile_named("reference"), 10)
+    again = ProducerTable(RULEBOOKS["reference"], 10)
     again.restore(table.snapshot())
     assert again.digest() == table.digest()
 
 
 def test_nobody_was_forgotten_so_the_strict_profile_wants_the_beginning():
-    table = ProducerTable(profile_named("reference-strict"), 10)
+    table = ProducerTable(RULEBOOKS["reference-strict"], 10)
     assert outcome(table.decide(names((-1, 3)), 1)) == "gap"
     table.apply(names((-1, 0)), 0, 77, index=1, term=1)
     assert isinstance(table.decide(names((-1, 3)), 1), Accept)

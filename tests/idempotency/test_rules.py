@@ -10,7 +10,7 @@ import msgpack
 import pytest
 
 from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
-from ottla.idempotency.profiles import PROFILES
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.rules import (
     COMBINATIONS,
     FACTS,
@@ -29,20 +29,21 @@ from ottla.log.types import BatchIdentity
 from tidy.citations import names_a_source, page_keys
 
 SOURCES = page_keys()
-PROFILE_IDS = [profile.name for profile in PROFILES]
+ALL = list(RULEBOOKS.values())
+NAMES = list(RULEBOOKS)
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=PROFILE_IDS)
-def test_every_set_of_facts_has_exactly_one_row_or_a_reason_to_be_impossible(profile):
+@pytest.mark.parametrize("rulebook", ALL, ids=NAMES)
+def test_every_set_of_facts_has_exactly_one_row_or_a_reason_to_be_impossible(rulebook):
     for facts in range(COMBINATIONS):
-        rows = [row.label for row in profile.rules if row.matches(facts)]
+        rows = [row.label for row in rulebook.rules if row.matches(facts)]
         reasons = [impossible.reason for impossible in IMPOSSIBLE if impossible.matches(facts)]
         assert reasons or len(rows) == 1, f"{Fact(facts)!r}: {rows}"
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=PROFILE_IDS)
-def test_the_compiled_table_is_the_walk(profile):
-    compiled = compile_rules(profile.rules)
+@pytest.mark.parametrize("rulebook", ALL, ids=NAMES)
+def test_the_compiled_table_is_the_walk(rulebook):
+    compiled = compile_rules(rulebook.rules)
     assert len(compiled) == COMBINATIONS
     for facts, row in enumerate(compiled):
         if any(impossible.matches(facts) for impossible in IMPOSSIBLE):
@@ -52,12 +53,12 @@ def test_the_compiled_table_is_the_walk(profile):
             assert row.matches(facts)
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=PROFILE_IDS)
-def test_every_row_is_needed_and_explained(profile):
-    compiled = compile_rules(profile.rules)
-    labels = [row.label for row in profile.rules]
+@pytest.mark.parametrize("rulebook", ALL, ids=NAMES)
+def test_every_row_is_needed_and_explained(rulebook):
+    compiled = compile_rules(rulebook.rules)
+    labels = [row.label for row in rulebook.rules]
     assert len(set(labels)) == len(labels)
-    for row in profile.rules:
+    for row in rulebook.rules:
         assert row in compiled
         assert not row.when & row.unless
         assert re.fullmatch(r"[A-Z][^.]*\.", row.reason), row.reason
@@ -74,7 +75,7 @@ def test_every_fact_is_described():
 
 
 def test_every_reason_to_refuse_has_a_row():
-    rows = [row for profile in PROFILES for row in profile.rules]
+    rows = [row for rulebook in ALL for row in rulebook.rules]
     assert {row.decision for row in rows if isinstance(row.decision, RejectReason)} == {
         *RejectReason
     }
@@ -103,13 +104,13 @@ def test_an_overlap_in_the_table_is_found():
 
 
 class Maker:
-    """Makes tables of one profile in which something was written."""
+    """Makes tables of one rulebook in which something was written."""
 
-    def __init__(self, profile):
-        self.profile = profile
+    def __init__(self, rulebook):
+        self.rulebook = rulebook
 
     def __call__(self, *written, room=10):
-        made = make_table(self.profile, room)
+        made = make_table(self.rulebook, room)
         for index, who in enumerate(written, 1):
             made.apply(BatchIdentity(*who), index * 10, 5, index=index, term=1)
         return made
@@ -175,20 +176,20 @@ KINDS = {Verdict.ACCEPT: Accept, Verdict.DUPLICATE: Duplicate, Verdict.PARK: Par
 
 
 def test_every_row_has_a_case():
-    assert set(CASES) == {row.label for profile in PROFILES for row in profile.rules}
+    assert set(CASES) == {row.label for rulebook in ALL for row in rulebook.rules}
 
 
 @pytest.mark.parametrize(
-    ("profile", "row"),
+    ("rulebook", "row"),
     [
-        pytest.param(profile, row, id=f"{profile.name}-{row.label}")
-        for profile in PROFILES
-        for row in profile.rules
+        pytest.param(rulebook, row, id=f"{rulebook.name}-{row.label}")
+        for rulebook in ALL
+        for row in rulebook.rules
     ],
 )
-def test_row(profile, row):
+def test_row(rulebook, row):
     build, who = CASES[row.label]
-    made = build(Maker(profile))
+    made = build(Maker(rulebook))
     identity = BatchIdentity(*who)
     before, digest = made.describe(), made.digest()
     stored = known_as(made, *who[:2])["finished"]

@@ -6,7 +6,7 @@ OTTLA_REWRITE=1 writes the page anew.
 import os
 from pathlib import Path
 
-from ottla.idempotency.profiles import PROFILES
+from ottla.broker.profiles.named import PROFILES
 from ottla.idempotency.rules import FACTS
 from pages_rules import rules_markdown
 
@@ -22,7 +22,7 @@ def test_the_page_is_the_table():
 
 def test_every_row_and_fact_is_on_the_page():
     lines = rules_markdown(PROFILES).splitlines()
-    for row in {row.label: row for profile in PROFILES for row in profile.rules}.values():
+    for row in {row.label: row for profile in PROFILES for row in profile.rulebook.rules}.values():
         told = {
             (line.split("|")[1].strip(" `"), line.split("|")[-2].strip())
             for line in lines

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.idempotency.decisions import Accept, Duplicate, Park
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.sessions import make_table
 from ottla.log.types import BatchIdentity
 
@@ -17,7 +17,7 @@ BOTH = ("redpanda-5157", "redpanda-22.1.3")
 
 
 def fresh(profile):
-    return make_table(profile_named(profile), 10)
+    return make_table(RULEBOOKS[profile], 10)
 
 
 def batch(*who):

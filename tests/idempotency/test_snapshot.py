@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.idempotency.errors import SnapshotError
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.snapshot import TAG, decode, digest_of, seen_of
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
@@ -30,7 +30,7 @@ entries = st.lists(
 
 
 def fresh():
-    return ProducerTable(profile_named("reference"), 10)
+    return ProducerTable(RULEBOOKS["reference"], 10)
 
 
 def apply_all(table, written, now=0):

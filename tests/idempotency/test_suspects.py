@@ -8,7 +8,7 @@ import pytest
 
 from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.idempotency.mutex import ProducerMutex
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.rules import REFERENCE, Action, Fact, RejectReason, Verdict, compile_rules
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.idempotency.table import ProducerTable
@@ -20,7 +20,7 @@ def who(first, last, epoch=0, producer=7):
 
 
 def fresh():
-    return ProducerTable(profile_named("reference"), 10)
+    return ProducerTable(RULEBOOKS["reference"], 10)
 
 
 @pytest.fixture

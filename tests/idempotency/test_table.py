@@ -8,7 +8,7 @@ import pytest
 
 from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.idempotency.forgotten import MOST
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.rules import Fact, RejectReason
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
@@ -20,7 +20,7 @@ def who(first, last, epoch=0, producer=7):
 
 @pytest.fixture
 def table():
-    return ProducerTable(profile_named("reference"), 10)
+    return ProducerTable(RULEBOOKS["reference"], 10)
 
 
 def write(table, batch, index):
@@ -222,7 +222,7 @@ def test_describe_is_plain_and_complete(table):
     write(table, who(0, 4), 1)
     table.park(begun(table, who(5, 9), 2), "a")
     assert table.describe() == {
-        "profile": "reference",
+        "rulebook": "reference",
         "applied_index": 1,
         "forgotten": False,
         "producers": {
@@ -247,7 +247,7 @@ def test_describe_is_plain_and_complete(table):
 
 @pytest.fixture
 def strict():
-    return ProducerTable(profile_named("reference-strict"), 10)
+    return ProducerTable(RULEBOOKS["reference-strict"], 10)
 
 
 def test_whether_anybody_was_forgotten_is_a_fact_that_reference_ignores(table):

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from idempotency_naive import Begun, NaiveTable
 from ottla.idempotency.decisions import Accept, Duplicate, Park
 from ottla.idempotency.producer import InFlight
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
 
@@ -51,7 +51,7 @@ def applied(table, index, entry):
 
 
 class TableMachine(RuleBasedStateMachine):
-    profile = profile_named("reference")
+    rulebook = RULEBOOKS["reference"]
 
     def __init__(self):
         super().__init__()
@@ -61,12 +61,12 @@ class TableMachine(RuleBasedStateMachine):
         self.leader = self.fresh()
         self.follower = self.fresh()
         self.reached = 0
-        self.naive = NaiveTable(ROOM, strict=self.profile.name == "reference-strict")
+        self.naive = NaiveTable(ROOM, strict=self.rulebook.name == "reference-strict")
         self.flying: list[Flying] = []
         self.tokens = 0
 
     def fresh(self):
-        return ProducerTable(self.profile, ROOM)
+        return ProducerTable(self.rulebook, ROOM)
 
     # ---- requests
 
@@ -239,7 +239,7 @@ class TableMachine(RuleBasedStateMachine):
 
 
 class StrictTableMachine(TableMachine):
-    profile = profile_named("reference-strict")
+    rulebook = RULEBOOKS["reference-strict"]
 
 
 TestTableMachine = TableMachine.TestCase

@@ -21,6 +21,7 @@ from ottla.broker.images import BrokerImage, LeaderImage, TopicImage
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.turn.commands import Command, CreateTopic, Decided
 from ottla.broker.turn.tickets import ControlTicket, ProduceTicket, Ticket
 from ottla.broker.wire.api import table
@@ -30,7 +31,6 @@ from ottla.broker.wire.codec import API_NAMES, request_schema, response_schema
 from ottla.broker.wire.remarks import Remarks
 from ottla.broker.wire.routes import Routes
 from ottla.broker.wire.searches import Searches
-from ottla.idempotency.profiles import profile_named
 from ottla.log.build import NewRecord, build_batch
 from ottla.log.record_batch import read_batch
 from ottla.log.types import RecordBatch

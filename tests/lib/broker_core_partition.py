@@ -12,6 +12,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.turn.tickets import (
     ANY_EPOCH,
     DeleteRecordsTicket,
@@ -22,7 +23,6 @@ from ottla.broker.turn.tickets import (
     Ticket,
     WatchTicket,
 )
-from ottla.idempotency.profiles import profile_named
 from ottla.log.build import build_batch
 from ottla.log.inspection import DEFAULT_RULES, NO_CLOCK, RecordRules
 from ottla.log.record_batch import read_batch

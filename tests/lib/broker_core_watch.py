@@ -112,7 +112,7 @@ class Watch:
         """All replicas equal each other and a replay of the log. In the replay, the rules accept
         every batch, one after the other. So the log is as if only one request at a time had been
         judged and stored, whoever led, and however many requests were in flight."""
-        replayed = ProducerTable(lives[0].machine.table.profile, NO_LIMIT)
+        replayed = ProducerTable(lives[0].machine.table.rulebook, NO_LIMIT)
         last = max(self.log)
         for index in range(1, last + 1):
             entry = self.log[index]

@@ -23,10 +23,10 @@ from ottla.broker.counters import Counters
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.turn.effects import Effects, EntriesRead
 from ottla.broker.turn.replica import Input, Replica
 from ottla.broker.turn.tickets import Ticket
-from ottla.idempotency.profiles import profile_named
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import SyncJob, Write
 from ottla.raft.config import RaftConfig

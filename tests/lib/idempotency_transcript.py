@@ -23,7 +23,7 @@ Every command but the questions shows the table afterwards: `+` stands before a 
 
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.producer import InFlight
-from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.table import ProducerTable, Waiters
 from ottla.log.types import BatchIdentity
 
@@ -63,7 +63,7 @@ class Place:
     """One table, and what was begun on it."""
 
     def __init__(self) -> None:
-        self.table = ProducerTable(profile_named("reference"), 100)
+        self.table = ProducerTable(RULEBOOKS["reference"], 100)
         self.term = 1
         self.begun: dict[BatchIdentity, InFlight] = {}
 
@@ -141,7 +141,7 @@ class Place:
     def do_restart(self) -> list[str]:
         """Go through a snapshot."""
         data, digest = self.table.snapshot(), self.table.digest()
-        self.table = ProducerTable(self.table.profile, self.table.max_producers)
+        self.table = ProducerTable(self.table.rulebook, self.table.max_producers)
         self.table.restore(data)
         same = "same" if self.table.digest() == digest else "ANOTHER"
         return [f"restored, {same} digest", *self.state()]

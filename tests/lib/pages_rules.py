@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ottla.idempotency.profiles import Profile
+from ottla.broker.profiles.profile import Profile
 from ottla.idempotency.rules import FACTS, IMPOSSIBLE, Fact, RejectReason, Row
 from tidy.pages import wrapped
 
@@ -60,29 +60,32 @@ def rules_markdown(profiles: Sequence[Profile]) -> str:
         _IMPOSSIBLE,
         *(f"| {_condition(i.when, i.unless)} | {i.reason} |\n" for i in IMPOSSIBLE),
         _READING,
-        *_section(first, first.summary, first.rules),
+        *_section(first, first.summary, first.rulebook.rules),
     ]
     for number, profile in enumerate(profiles[1:], 1):
-        other = max(profiles[:number], key=lambda each: len({*each.rules} & {*profile.rules}))
-        gone = ", ".join(f"`{row.label}`" for row in other.rules if row not in profile.rules)
+        rules = profile.rulebook.rules
+        other = max(profiles[:number], key=lambda each: len({*each.rulebook.rules} & {*rules}))
+        known = other.rulebook.rules
+        gone = ", ".join(f"`{row.label}`" for row in known if row not in rules)
         text = f"{profile.summary} Its rows are those of `{other.name}` without {gone}, and:"
-        parts += _section(profile, text, (row for row in profile.rules if row not in other.rules))
+        parts += _section(profile, text, (row for row in rules if row not in known))
     return "".join(parts)
 
 
 def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
+    rulebook = profile.rulebook
     yield f"\n## Profile `{profile.name}`\n\n{wrapped(text)}\n"
     yield _ROWS
-    yield from (_row(row, profile.gap_after_barrier) for row in rows)
+    yield from (_row(row, rulebook.gap_after_barrier) for row in rows)
     yield _SWITCHES
-    yield f"| finished batches remembered per producer | {profile.window} |\n"
+    yield f"| finished batches remembered per producer | {rulebook.window} |\n"
     for told, holds in (
-        ("refusals that need it wait for a barrier", profile.gap_after_barrier),
+        ("refusals that need it wait for a barrier", rulebook.gap_after_barrier),
         (
             "each epoch is remembered by itself, and batches by their last sequence",
-            profile.epochs_apart,
+            rulebook.epochs_apart,
         ),
-        ("what was begun counts, whatever became of it", profile.begun_counts),
+        ("what was begun counts, whatever became of it", rulebook.begun_counts),
         ("a connection has one produce request under way", profile.one_stage),
     ):
         yield f"| {told} | {'yes' if holds else 'no'} |\n"

@@ -112,8 +112,8 @@ def _above(path: Path) -> Path:
 
 def check_profile(profile: str) -> None:
     """Raises `UsageError` when there is no profile of that name."""
-    from ottla.idempotency.errors import UnknownProfileError
-    from ottla.idempotency.profiles import profile_named
+    from ottla.broker.errors import UnknownProfileError
+    from ottla.broker.profiles.named import profile_named
 
     try:
         profile_named(profile)

@@ -14,7 +14,7 @@ import pytest
 from broker_core_partition import PartitionDriver, make_partition
 from ottla.broker.partition import snapshots as partition_snapshots
 from ottla.broker.partition.snapshots import AT_ONCE
-from ottla.idempotency.profiles import PROFILES
+from ottla.broker.profiles.named import PROFILES
 from work import instructions_of
 
 FEW = 20

@@ -1,29 +1,27 @@
-"""Profiles: whose rules a partition follows (docs/reference/rules.md).
+"""Rulebooks: whose rules a partition's producer table follows (docs/reference/rules.md).
 
-A profile is a value: a table of rules and a few named switches. Code asks for the switch it needs,
-never for the profile's name. The rules say which sequences are accepted and which are refused. A
-switch exists only for behaviour that a table of decisions cannot express.
+A rulebook is a value: a table of rules and a few named switches. Code asks for the switch it needs,
+never for the rulebook's name. The rules say which sequences are accepted and which are refused. A
+switch exists only for behaviour that a table of decisions cannot express. What else a profile of
+the broker says is in `ottla.broker.profiles`.
 """
 
 from __future__ import annotations
 
-import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 
 from ottla.idempotency.decisions import Accept, Outcome, compile_outcomes
-from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.rules import REFERENCE, REFERENCE_STRICT, Fact, Rules
 from ottla.idempotency.rules_redpanda import REDPANDA_22_1_3, REDPANDA_5157
 
 
 @dataclass(frozen=True)
-class Profile:
+class Rulebook:
     """A broker's behaviour towards idempotent producers."""
 
     name: str
-    summary: str
-    """The profile in one sentence."""
+    """That of the profile it belongs to."""
     rules: Rules
     window: int
     """How many finished batches are remembered per producer (KIP-98: 5)."""
@@ -36,9 +34,6 @@ class Profile:
     begun_counts: bool = False
     """Whether a batch that was begun still counts as begun after it failed or after its leadership
     ended. Only with `epochs_apart`."""
-    one_stage: bool = False
-    """Whether the stage `enqueued` ends only with the result, so that a connection has at most one
-    produce request in flight (`ottla.broker.wire.pipeline`)."""
 
     @property
     def begins_anywhere(self) -> bool:
@@ -52,47 +47,35 @@ class Profile:
         return compile_outcomes(self.rules, self.gap_after_barrier)
 
 
-PROFILES: tuple[Profile, ...] = (
-    Profile(
+_ALL = (
+    Rulebook(
         name="reference",
-        summary="The algorithm of Redpanda's pull request 5157 with Kafka's answers on the wire.",
         rules=REFERENCE,
         window=5,
         gap_after_barrier=True,
     ),
-    Profile(
+    Rulebook(
         name="reference-strict",
-        summary="As `reference`, but an unknown producer begins at 0 or where it was forgotten.",
         rules=REFERENCE_STRICT,
         window=5,
         gap_after_barrier=True,
     ),
-    Profile(
+    Rulebook(
         name="redpanda-5157",
-        summary="Redpanda's pull request 5157 as merged in June 2022: v22.1.5 and v22.2.1.",
         rules=REDPANDA_5157,
         window=5,
         gap_after_barrier=False,
         epochs_apart=True,
     ),
-    Profile(
+    Rulebook(
         name="redpanda-22.1.3",
-        summary="Redpanda v22.1.1 to v22.1.4, before that fix: one batch per connection in Raft.",
         rules=REDPANDA_22_1_3,
         window=5,
         gap_after_barrier=False,
         epochs_apart=True,
         begun_counts=True,
-        one_stage=True,
     ),
 )
-"""Every profile there is."""
 
-
-def profile_named(name: str) -> Profile:
-    """The profile of that name. Raises UnknownProfileError, which lists those that exist."""
-    for profile in PROFILES:
-        if profile.name == name:
-            return profile
-    names = ", ".join(profile.name for profile in PROFILES)
-    raise UnknownProfileError(f"there is no profile {reprlib.repr(name)}; there are: {names}")
+RULEBOOKS: dict[str, Rulebook] = {each.name: each for each in _ALL}
+"""Every rulebook there is, by name."""

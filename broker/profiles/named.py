@@ -1,0 +1,44 @@
+"""The profiles by name, and the aliases of the newest ones."""
+
+from __future__ import annotations
+
+import reprlib
+
+from ottla.broker.errors import UnknownProfileError
+from ottla.broker.profiles.profile import Profile
+from ottla.idempotency.rulebooks import RULEBOOKS
+
+PROFILES: tuple[Profile, ...] = (
+    Profile(
+        rulebook=RULEBOOKS["reference"],
+        summary="The algorithm of Redpanda's pull request 5157 with Kafka's answers on the wire.",
+    ),
+    Profile(
+        rulebook=RULEBOOKS["reference-strict"],
+        summary="As `reference`, but an unknown producer begins at 0 or where it was forgotten.",
+    ),
+    Profile(
+        rulebook=RULEBOOKS["redpanda-5157"],
+        summary="Redpanda's pull request 5157 as merged in June 2022: v22.1.5 and v22.2.1.",
+    ),
+    Profile(
+        rulebook=RULEBOOKS["redpanda-22.1.3"],
+        summary="Redpanda v22.1.1 to v22.1.4, before that fix: one batch per connection in Raft.",
+        one_stage=True,
+    ),
+)
+"""Every profile there is."""
+
+ALIASES: dict[str, str] = {"redpanda": "redpanda-5157"}
+"""The newest profile of each broker, by the broker's name."""
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of that name or alias. Raises UnknownProfileError, which lists those that
+    exist."""
+    wanted = ALIASES.get(name, name)
+    for profile in PROFILES:
+        if profile.name == wanted:
+            return profile
+    names = ", ".join(profile.name for profile in PROFILES)
+    raise UnknownProfileError(f"there is no profile {reprlib.repr(name)}; there are: {names}")
