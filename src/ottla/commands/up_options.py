@@ -40,7 +40,7 @@ Port = Annotated[
     int,
     typer.Option(min=0, max=MAX_PORT, help="Port of node 1; node i has port + i - 1. 0: free."),
 ]
-Profile = Annotated[str, typer.Option(help="Which broker's rules apply to idempotent producers.")]
+Profile = Annotated[str, typer.Option(help="Whose behaviour: a profile, or its alias.")]
 DataDir = Annotated[
     Path | None,
     folder_option("Keep the logs in this folder; without it they live in memory.", "PATH"),

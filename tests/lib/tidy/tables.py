@@ -44,6 +44,7 @@ DECIDING = (
     "broker/wire/host.py",
     "broker/wire/requests.py",
     "broker/node/hosting.py",
+    "broker/profiles/",
     "broker/partition/inspector.py",
     "broker/partition/in_sync.py",
     "broker/driver/fast_append.py",
