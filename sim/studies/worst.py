@@ -23,7 +23,7 @@ MOST = 3
 DEFAULT = Answer(
     """
 SELECT r.run_id, r.verdict, COALESCE(': ' || COALESCE(r.reason, r.noticed), '') AS told_why,
-  CASE WHEN r.lost IS NULL THEN 'ended before anybody looked what was lost'
+  CASE WHEN r.lost IS NULL THEN 'ended before its logs were read'
     WHEN r.lost = 1 THEN '1 acknowledged record lost'
     ELSE CAST(r.lost AS STRING) || ' acknowledged records lost' END AS told_lost,
   r.lost = 0 AS none_lost, c.looked, c.lossy,

@@ -50,7 +50,8 @@ def test_what_nobody_looked_at_is_neither_lost_nor_whole(engine):
     assert said.endswith(
         "0 of 60 acknowledged records were lost (in 0 of 2 runs; with 95 % confidence at most 78 "
         "in 100 runs lose any), 0 stored twice (in 0 of them; with 95 % confidence at most 78 in "
-        "100 runs store any twice), not counting 1 of the runs, which ended before anybody looked."
+        "100 runs store any twice), not counting 1 of the runs, which ended before their logs were "
+        "read."
     )
     (asked,) = (each for each in STUDY.tables if each.title == "What the runs were")
     found = table_of("", engine.rows(asked.sql))

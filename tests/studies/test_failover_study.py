@@ -136,7 +136,7 @@ def test_an_outage_that_ended_for_nobody_is_worse_than_any_that_ended(engine):
     assert worst[0].at == 1_500_000
     phases = "400 ms until a node starts an election, 5 ms until a leader that"
     slow = "For 90,000 ms, 180.0 times the election timeout, nobody serves, from 1.500 s on"
-    vain = "From 1.500 s on no record that waited was acknowledged, 1 was given up"
+    vain = "From 1.500 s on, no record that waited was acknowledged, 1 was given up"
     assert [each.why for each in worst[:2]] == [
         f"{vain}: {phases} was to serve has won.",
         f"{slow}: {phases} serves has won.",

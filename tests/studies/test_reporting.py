@@ -284,7 +284,7 @@ def test_a_run_that_failed_says_why(duck):
     ])  # fmt: skip
     why = {each.run_id: each.why for each in worst_runs(parse(TINY), duck)}
     idle = "longest without a leader that serves: 0 ms"
-    unseen = "ended before anybody looked what was lost"
+    unseen = "ended before its logs were read"
     any_lost = "(any in 1 of 2 runs; with 95 % confidence at most 98 in 100 runs lose any)"
     assert why == {
         1: f"verdict failed: sim-I09 at event 7: so; {unseen}; {idle}",

@@ -167,9 +167,10 @@ def test_mutants_of_one_seed_have_no_seeds_to_a_kill(duck):
     )
     assert mutants(duck, 2, 4).endswith(" Still alive: none.")
     assert mutants(duck, 2, 2) == (
-        "2 of 4 mutants were killed with 2 seeds each. Half of all mutants take 2.0 seeds to a "
-        "kill or fewer, on average; the hardest that was killed takes 2. Still alive: 2, M02 among "
-        "them (noticed in none of 2 seeds: with 95 % confidence at most 78 in 100 seeds notice it)."
+        "2 of 4 mutants were killed with 2 seeds each. Half of all mutants need 2.0 seeds or "
+        "fewer for a kill, on average; the hardest that was killed needs 2. Still alive: 2, M02 "
+        "among them (noticed in none of 2 seeds: with 95 % confidence at most 78 in 100 seeds "
+        "notice it)."
     )
 
 

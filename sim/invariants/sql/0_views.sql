@@ -1,6 +1,6 @@
--- What the statements share. Table `ev` has the rows of any number of runs: the columns of a
--- history, with run_id and seed in front. Every key contains run_id and partition; keys of a
--- client's op or value need no partition.
+-- What the statements share. Table `ev` has the rows of any number of runs: run_id, seed, and the
+-- columns of a history. Every key contains run_id and partition; a key with a client's op or value
+-- needs no partition.
 
 -- view log_start: records below it may be gone
 SELECT run_id, partition, MAX(CASE WHEN kind = 'apply' THEN aux ELSE off END) AS start_off
@@ -8,7 +8,7 @@ FROM ev
 WHERE (kind = 'snapshot' AND off > 0) OR (kind = 'apply' AND aux > 0)
 GROUP BY run_id, partition;
 
--- view canon: the canonical log, with what clients were handed
+-- view canon: the canonical log, with the ops that clients were handed
 SELECT f.run_id, f.partition, f.off, f.pid, f.epoch, f.seq, f.value, f.chain, f.eid, i.op, i.client
 FROM ev f
 JOIN (
@@ -27,8 +27,8 @@ JOIN (
 LEFT JOIN ev i ON i.run_id = f.run_id AND i.kind = 'inv' AND i.value = f.value
 WHERE f.kind = 'final' AND f.aux = 1;
 
--- view cut_short: runs that ended before their logs were read: an anomaly ended them, or they did
--- not settle. A history without phases counts as complete
+-- view cut_short: runs that ended before their logs were read, by an anomaly or because they did not
+-- settle. A history without phases counts as complete
 SELECT run_id
 FROM ev
 WHERE kind = 'phase'
@@ -52,8 +52,8 @@ LEFT JOIN ev x ON x.run_id = g.run_id AND x.partition = g.partition AND x.kind =
   AND x.code = 'excused' AND x.eid > d.healed
 WHERE x.eid IS NULL;
 
--- view forgets: where the log forgets a producer of which nothing is in flight: the author of that
--- decision had applied all that the producer wrote before
+-- view forgets: where the log forgets a producer with nothing in flight: the leader that decided it
+-- had applied all that the producer wrote before
 SELECT x.run_id, x.partition, x.pid, x.off
 FROM (
   SELECT DISTINCT run_id, partition, pid, off, log_index, aux
@@ -65,8 +65,8 @@ LEFT JOIN ev a ON a.run_id = x.run_id AND a.partition = x.partition AND a.pid = 
 GROUP BY x.run_id, x.partition, x.pid, x.off, x.log_index, x.aux
 HAVING SUM(CASE WHEN a.log_index < x.log_index THEN 1 ELSE 0 END) = 0;
 
--- view promised: the canonical records of idempotent producers; spell: how often the log had
--- forgotten their producer before (docs/decisions/0012), place: which copy of its value
+-- view promised: the canonical records of idempotent producers. spell: how often the log had
+-- forgotten the producer before (docs/decisions/0012). place: which copy of the value it is
 SELECT run_id, partition, off, pid, epoch, seq, value, op, client, place, spell
 FROM (
   SELECT run_id, partition, off, pid, epoch, seq, value, op, client, place, forgot,
@@ -85,9 +85,9 @@ FROM (
 ) spells
 WHERE forgot = 0 AND pid >= 0 AND epoch >= 0;
 
--- view deleted: values of which a copy was committed before the beginning of the canonical log:
--- those of the batch that was applied there, as its client had sent it. A send reaches from its
--- first record to the last one that was deleted, in the order in which its client was handed them
+-- view deleted: values with a copy that was committed below the start of the canonical log. They are
+-- found by the batch that was applied there, as its client had sent it: from its first record to the
+-- last one that was deleted, in the order in which the client was handed them
 SELECT DISTINCT run_id, partition, value
 FROM (
   SELECT run_id, partition, value, place, handed,
@@ -121,8 +121,8 @@ FROM (
 ) w
 WHERE handed = 1 AND place < ends;
 
--- view outdated: batches that brokers could not remember any more, with the row that appended the
--- last of the five that follow them; batches that were deleted since are in no log
+-- view outdated: batches that brokers need not remember any more, with the row that appended the
+-- fifth batch after each. Batches that were deleted since are in no log, and come from `apply`
 SELECT run_id, partition, pid, epoch, seq, MIN(eid) AS eid
 FROM (
   SELECT run_id, partition, pid, epoch, seq,
@@ -162,8 +162,8 @@ FROM (
 WHERE eid IS NOT NULL
 GROUP BY run_id, partition, pid, epoch, seq;
 
--- view erased: acknowledgements of records below the log start. If a client was told no offset, the
--- log is searched for the same producer, epoch and sequence; with acks 0 nothing is known
+-- view erased: acknowledgements of records below the log start. If one has no offset, the log is
+-- searched for the same producer, epoch and sequence; with acks 0 it may be any record
 SELECT o.run_id, o.eid
 FROM ev o
 JOIN log_start s ON s.run_id = o.run_id AND s.partition = o.partition
@@ -184,7 +184,7 @@ FROM ev o
 JOIN ev i ON i.run_id = o.run_id AND i.kind = 'inv' AND i.op = o.op
 WHERE o.kind = 'ok' AND o.acks = -1;
 
--- view marks: by node, the last log index that is known to survive, from a row on
+-- view marks: per node, the last log index that is known to survive a crash, from each row on
 SELECT run_id, partition, node, eid, kind, log_index, place, spell,
   CASE WHEN spell = 0 THEN 0 ELSE MIN(place) OVER (
     PARTITION BY run_id, partition, node, spell ORDER BY eid
@@ -202,7 +202,7 @@ FROM (
     OR (kind = 'snapshot' AND code = 'installed')
 ) spells;
 
--- view committed: what leaders committed, with the chain of their entry there
+-- view committed: what leaders committed, with the chain of the entry that they had there
 SELECT w.run_id, w.partition, w.eid, w.term, w.log_index, a.chain
 FROM (
   SELECT run_id, partition, eid, kind, term, log_index, aux,
@@ -216,7 +216,7 @@ FROM (
 LEFT JOIN ev a ON a.run_id = w.run_id AND a.eid = w.written
 WHERE w.kind = 'commit' AND w.aux = 1;
 
--- view told: states of producer tables, and whether they rest on a snapshot
+-- view told: states of producer tables, as nodes report them; rests: whether a snapshot is below
 SELECT s.run_id, s.partition, s.eid, s.log_index, s.state_hash,
   CASE WHEN i.eid < s.eid OR COALESCE(b.log_index, 1) <> 1 THEN 1 ELSE 0 END AS rests
 FROM ev s

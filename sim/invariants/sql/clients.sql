@@ -1,4 +1,4 @@
--- What clients were told, and what consumers got.
+-- What producers were answered, and what consumers read.
 
 -- sim-I01
 SELECT a.run_id, COUNT(*) AS n

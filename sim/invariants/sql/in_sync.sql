@@ -1,6 +1,6 @@
 -- Replicas that must be in sync: what was refused, accepted or shown because of them.
 
--- sim-I43: a model says how many are in sync, at least `aux` and at most `acks`
+-- sim-I43: a model knows bounds of how many are in sync: at least `aux`, at most `acks`
 WITH answers AS (
   SELECT run_id, client, partition, pid, epoch, seq, seq_last, off, code
   FROM ev

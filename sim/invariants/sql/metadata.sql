@@ -1,7 +1,7 @@
--- What nodes say: where logs begin, which terms wrote what, which node leads.
+-- What nodes say: where logs begin, which term wrote what, which node leads.
 
--- sim-I46: a replica that begins with a snapshot may know of decisions after its last entry; then
--- its log starts there, as far as the log reaches
+-- sim-I46: a snapshot may contain decisions that come after the last entry of the replica that
+-- begins with it. Then that replica's log starts where they say, but not beyond its end
 WITH moves AS (
   SELECT run_id, partition, log_index, MAX(aux) AS off
   FROM ev WHERE kind = 'apply' AND aux IS NOT NULL
@@ -59,7 +59,7 @@ FROM (
 ) x
 GROUP BY run_id;
 
--- sim-I47: not judged for a history without named leaders, or without epochs
+-- sim-I47: a history without named leaders, or without epochs, is not judged
 WITH wrote AS (
   SELECT f.run_id, f.partition, f.term, f.records, MIN(a.off) AS off
   FROM (

@@ -151,7 +151,7 @@ FROM (
 WHERE term = probe AND log_index < highest
 GROUP BY run_id;
 
--- sim-I24: chains are compared only at indexes that were written with two different ones
+-- sim-I24: chains are compared only at indexes at which nodes wrote two different ones
 WITH asked AS (
   SELECT k.run_id, k.partition, k.eid, k.log_index, k.quorum, k.node AS committer, m.node
   FROM ev k

@@ -1,7 +1,7 @@
--- What readers are told instead of records.
+-- What readers are answered other than records.
 
--- view leaderships: where a node leads from `eid` on, and until when; from `serves` on it knew its
--- first entry committed, and was open for readers
+-- view leaderships: where a node leads, from `eid` to `until`. From `serves` on, it knew that its
+-- first entry was committed, and answered readers
 SELECT l.run_id, l.partition, l.node, l.term, l.eid, l.until, MIN(c.eid) AS serves
 FROM (
   SELECT run_id, partition, node, eid, kind, term,
@@ -42,9 +42,9 @@ FROM (
   GROUP BY a.run_id, a.partition, a.term
 ) started;
 
--- view answered: what leaders told readers; low, high: what they knew committed at the question and
--- at the answer; start_off, last_start: where their log began then; may_hold: too few replicas may
--- be in sync
+-- view answered: what leaders answered readers. low, high: what they knew to be committed at the
+-- question and at the answer. start_off, last_start: where their log began then. may_hold: 1 if too
+-- few replicas may be in sync
 SELECT a.run_id, a.partition, a.node, a.client, a.eid, a.aux AS since, a.kind, a.code, a.off,
   a.value, a.term, a.hw,
   COALESCE(MAX(CASE WHEN w.kind = 'commit' AND w.eid < a.aux THEN w.hw END), 0) AS low,
@@ -64,7 +64,7 @@ WHERE a.kind IN ('learn', 'fetch') AND a.aux IS NOT NULL AND COALESCE(a.code, ''
 GROUP BY a.run_id, a.partition, a.node, a.client, a.eid, a.aux, a.kind, a.code, a.off, a.value,
   a.term, a.hw;
 
--- view answered_by: the leaderships that may have given that answer
+-- view answered_by: the leaderships that may have given such an answer
 SELECT t.run_id, t.eid, t.since, t.partition, t.node, l.term, l.eid AS led
 FROM answered t
 JOIN leaderships l ON l.run_id = t.run_id AND l.partition = t.partition AND l.node = t.node

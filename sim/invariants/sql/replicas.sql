@@ -1,4 +1,4 @@
--- Producer tables of replicas, whether a run recovered, and what its disks hold then.
+-- Producer tables of replicas, whether a run recovered, and what its disks hold afterwards.
 
 -- sim-I25
 SELECT run_id, COUNT(*) AS n

@@ -1,16 +1,16 @@
 -- Gold: a few rows per variant, over the silver tables of all waves. Shares have Wilson's interval
--- of 95 % (z = 1.96): between low and high. Where none was hit, or all were, the interval is
--- one-sided, Clopper's and Pearson's, as in sentences (sim/sweeps/bounds.py). Percentiles are nearest
--- ranks: the smallest value that so many percent do not exceed. `pairs` are two variants each that differ in their profile alone. A run that broke has
--- no figures, and is one of no share: it counts in no table here.
+-- of 95 % (z = 1.96), from low to high. If none was hit, or all were, the interval is one-sided, by
+-- Clopper and Pearson, as in sentences (sim/sweeps/bounds.py). Percentiles are nearest ranks: the
+-- smallest value that so many percent do not exceed. `pairs` has the pairs of variants that differ
+-- only in their profile. A run that broke has no figures, so it counts in no table here.
 
--- verdicts: one row per variant and invariant that broke in any of its runs. Every run that is not
--- ok is judged, so the share is one of all runs
+-- verdicts: one row per variant and invariant that is broken in any of its runs. Every run that is
+-- not ok is judged, so the share is one of all runs
 -- variant BIGINT: number of the variant
 -- invariant VARCHAR: its id
 -- runs BIGINT: runs of the variant that came to an end
--- judged BIGINT: of these, how many were judged in SQL
--- broken BIGINT: in how many the invariant does not hold
+-- judged BIGINT: how many of these were judged in SQL
+-- broken BIGINT: in how many of them the invariant does not hold
 -- share DOUBLE: broken / runs
 -- low DOUBLE: lower end of its interval
 -- high DOUBLE: upper end
@@ -38,21 +38,21 @@ FROM (
   ) r ON r.variant = v.variant
 ) counted;
 
--- losses: one row per variant and setting of acks, of acknowledged records, but for those of runs
--- that ended before anybody looked what was lost
+-- losses: one row per variant and setting of acks, of acknowledged records, without the runs that
+-- ended before the logs were read
 -- variant BIGINT: number of the variant
--- acks BIGINT: what had been asked for: 0, 1, or -1 for all
+-- acks BIGINT: what the producer asked for: 0, 1, or -1 for all
 -- acknowledged BIGINT: how many were acknowledged
 -- lost BIGINT: how many of them no consumer can ever read (promise-K4)
--- share DOUBLE: lost / acknowledged; NULL where all are left out, as are low and high
--- low DOUBLE: lower end of its interval, as if each record were lost by itself
+-- share DOUBLE: lost / acknowledged; NULL if all runs are left out, as are low and high
+-- low DOUBLE: lower end of its interval, as if records were lost independently
 -- high DOUBLE: upper end
--- hit BIGINT: in how many runs any was lost
--- left_out BIGINT: runs with acknowledged records that ended before anybody looked; counted in no
--- other column
--- took_truncate BIGINT: lost when a replaced leader's log was cut
+-- hit BIGINT: in how many runs a record was lost
+-- left_out BIGINT: runs with acknowledged records that ended before the logs were read; no other
+-- column counts them
+-- took_truncate BIGINT: lost when the log of a replaced leader was truncated
 -- took_crash BIGINT: lost in a crash, not synced
--- took_refused BIGINT: refused, which nobody heard (acks 0)
+-- took_refused BIGINT: refused, but nobody heard of it (acks 0)
 -- took_never BIGINT: never reached a log
 -- took_undecided BIGINT: in a log, not committed when the run ended
 -- took_unknown BIGINT: lost without an explanation
@@ -84,8 +84,8 @@ FROM (
   GROUP BY variant, acks
 ) counted;
 
--- view phases: how often a phase of a failover took so long; NULL: it never ended, for none who had
--- waited was served, and some gave up
+-- view phases: how often a phase of a failover took so long; NULL: it never ended, because no
+-- record that had waited was acknowledged, and some were given up
 SELECT variant, phase, us, COUNT(*) AS times
 FROM (
   SELECT variant, 'detection' AS phase, detection_us AS us, 0 AS in_vain FROM failovers
@@ -105,14 +105,14 @@ FROM (
 WHERE us IS NOT NULL OR in_vain = 1
 GROUP BY variant, phase, us;
 
--- failover: one row per variant and phase of failovers, of those where the phase is known. An outage
--- of several elections is one of them
+-- failover: one row per variant and phase, of the failovers in which the phase is known. An outage
+-- of several elections counts as one failover
 -- variant BIGINT: number of the variant
 -- phase VARCHAR: detection, election, sync, retry or total
 -- n BIGINT: how many failovers
--- gave_up BIGINT: of retry and total: how many more there were in which none who had waited was
--- served, and some gave up
--- p50_us BIGINT: the median of how long it took; NULL where n is 0
+-- gave_up BIGINT: for retry and total: how many more failovers there were in which no record that
+-- had waited was acknowledged, and some were given up
+-- p50_us BIGINT: the median of its length; NULL if n is 0
 -- p99_us BIGINT: the 99th percentile
 -- max_us BIGINT: the longest
 SELECT variant, phase, MAX(n) AS n, SUM(CASE WHEN us IS NULL THEN times ELSE 0 END) AS gave_up,
@@ -133,14 +133,15 @@ GROUP BY variant, phase;
 -- requests BIGINT: how many batches
 -- attempts BIGINT: how often they were sent
 -- amplification DOUBLE: attempts / requests
--- records BIGINT: how many records were in them
+-- records BIGINT: how many records they had
 -- acknowledged BIGINT: batches that were acknowledged
--- failed BIGINT: batches that certainly were not stored
--- unknown BIGINT: batches of which nobody knows
--- parked BIGINT: how often one waited on a leader for a copy under way
--- duplicates BIGINT: how often a leader knew one from its log
--- gaps BIGINT: how often a leader missed the one before it
--- p50_us BIGINT: median of the time from the first sending to the acknowledgement; NULL without any
+-- failed BIGINT: batches that were certainly not stored
+-- unknown BIGINT: batches whose outcome is not known
+-- parked BIGINT: how often one waited at a leader for a copy in flight
+-- duplicates BIGINT: how often a leader found one in its log
+-- gaps BIGINT: how often a leader lacked the batch before one
+-- p50_us BIGINT: median of the time from when one was first sent to its acknowledgement; NULL if
+-- there is none
 -- p99_us BIGINT: its 99th percentile
 -- max_us BIGINT: its maximum
 SELECT c.variant, c.requests, c.attempts, 1E0 * c.attempts / c.requests AS amplification, c.records,
@@ -173,15 +174,15 @@ LEFT JOIN (
   GROUP BY variant
 ) l ON l.variant = c.variant;
 
--- kills: one row per variant: how many runs an invariant or the broker itself stopped
+-- kills: one row per variant: in how many runs an invariant, or the broker itself, found something
 -- variant BIGINT: number of the variant
 -- runs BIGINT: how many runs came to an end
--- failed BIGINT: of these, with verdict failed
+-- failed BIGINT: how many of these have the verdict failed
 -- share DOUBLE: failed / runs
 -- low DOUBLE: lower end of its interval
 -- high DOUBLE: upper end
--- seeds_to_kill BIGINT: how many seeds it takes to the first that fails, in their order; NULL if
--- none
+-- seeds_to_kill BIGINT: how many seeds were run, in their order, up to the first that failed; NULL
+-- if none did
 SELECT variant, runs, failed, 1E0 * failed / runs AS share,
   CASE WHEN failed = 0 THEN 0E0
     WHEN failed = runs THEN POWER(0.05E0, 1E0 / runs)
@@ -203,10 +204,10 @@ FROM (
 ) counted
 WHERE runs > 0;
 
--- coverage: one row per variant and seed that reached a point which no lower seed had, and one for
--- the last seed: how what is known grows
+-- coverage: one row per variant and seed that reached a point which no lower seed had reached, and
+-- one for the last seed: how the number of known points grows
 -- variant BIGINT: number of the variant
--- seeds BIGINT: how many seeds had been run, this one included
+-- seeds BIGINT: how many seeds had been run, including this one
 -- known BIGINT: how many points they had reached
 SELECT variant, seeds, MAX(known) AS known
 FROM (
@@ -236,9 +237,9 @@ GROUP BY variant, seeds;
 -- throughput: one row per variant with an acknowledged record
 -- variant BIGINT: number of the variant
 -- acknowledged BIGINT: records that were acknowledged
--- active_us BIGINT: of all runs together, from the first record handed over to the last one
--- acknowledged
--- per_second DOUBLE: records acknowledged in a second of that; NULL where it is no time at all
+-- active_us BIGINT: the time from the first record handed over to the last acknowledgement, summed
+-- over all runs
+-- per_second DOUBLE: records acknowledged per second of that time; NULL if that is 0
 SELECT variant, acknowledged, active_us, 1E6 * acknowledged / NULLIF(active_us, 0) AS per_second
 FROM (
   SELECT variant, SUM(acknowledged) AS acknowledged, SUM(last_us - first_us) AS active_us
@@ -253,8 +254,8 @@ FROM pairs p
 JOIN runs r ON r.variant = p.variant AND r.broke = 0
 JOIN runs o ON o.variant = p.other AND o.broke = 0 AND o.seed = r.seed;
 
--- view compared: answers that two variants of a pair gave with the same seed to the same batch, those
--- too that only one of them gave
+-- view compared: answers that two variants of a pair gave to the same batch with the same seed,
+-- including those that only one of them gave
 SELECT variant, other, seed, client, partition, op, nth, at_us, answer, decided, other_answer,
   other_decided,
   CASE WHEN COALESCE(answer, '') <> COALESCE(other_answer, '') THEN 1 ELSE 0 END AS answers_differ,
@@ -280,19 +281,20 @@ FROM (
   GROUP BY variant, other, seed, client, partition, op, nth
 ) side_by_side;
 
--- differences: one row per pair of variants that differ in their profile alone, and per kind of
--- difference: the same seed, the same batch (by client and first record), the same place among the
--- answers to it, another answer or another decision, or an answer that only one of them gave
--- variant BIGINT: number of the one variant
--- other BIGINT: number of the other
--- answer VARCHAR: what the one answered: Kafka's name of the error, or NONE; NULL: nothing
--- decided VARCHAR: what it had decided: accept, duplicate, park, or why it refused; NULL: nothing
--- other_answer VARCHAR: what the other answered
--- other_decided VARCHAR: what the other had decided
+-- differences: one row per pair of variants that differ only in their profile, and per kind of
+-- difference. For the same seed, the same batch (by client and first record) and the same place
+-- among its answers, the answer or the decision differs, or only one of them gave an answer
+-- variant BIGINT: number of the first variant
+-- other BIGINT: number of the second variant
+-- answer VARCHAR: what the first answered: Kafka's name of the error, or NONE; NULL: nothing
+-- decided VARCHAR: what the first had decided: accept, duplicate, park, or why it refused; NULL:
+-- nothing
+-- other_answer VARCHAR: what the second answered
+-- other_decided VARCHAR: what the second had decided
 -- times BIGINT: how often
 -- seeds BIGINT: with how many seeds
--- asked BIGINT: answers of the pair that were compared, those alike too: a pair of them, or one that
--- only one of them gave
+-- asked BIGINT: answers of the pair that were compared, including equal ones: two answers that were
+-- compared count once, an answer that only one gave counts once
 -- share DOUBLE: times / asked
 SELECT c.variant, c.other, c.answer, c.decided, c.other_answer, c.other_decided, COUNT(*) AS times,
   COUNT(DISTINCT c.seed) AS seeds, MAX(a.asked) AS asked, 1E0 * COUNT(*) / MAX(a.asked) AS share
@@ -302,23 +304,23 @@ JOIN (SELECT variant, other, COUNT(*) AS asked FROM compared GROUP BY variant, o
 WHERE c.answers_differ = 1 OR c.decisions_differ = 1
 GROUP BY c.variant, c.other, c.answer, c.decided, c.other_answer, c.other_decided;
 
--- partings: one row per pair of variants that differ in their profile alone, and seed: how many
--- answers were compared, as in table differences, and which of them was the first that differs
--- variant BIGINT: number of the one variant
--- other BIGINT: number of the other
--- seed BIGINT: what both were drawn from
--- asked BIGINT: answers that were compared, those alike too
--- differing BIGINT: of these, where the answer or the decision is another
--- answers BIGINT: where the answer is another, or only one of them gave it
--- decisions BIGINT: where the decision is another, or only one of them made it
+-- partings: one row per pair of variants that differ only in their profile, and seed: how many
+-- answers were compared, as in table differences, and the first one that differs
+-- variant BIGINT: number of the first variant
+-- other BIGINT: number of the second variant
+-- seed BIGINT: the seed of both runs
+-- asked BIGINT: answers that were compared, including equal ones
+-- differing BIGINT: how many of these differ in the answer or in the decision
+-- answers BIGINT: how many of them differ in the answer, or were given by only one
+-- decisions BIGINT: how many of them differ in the decision, or were decided by only one
 -- alone BIGINT: answers that only one of them gave
--- at_us BIGINT: when the first that differs was given, by whoever was first; NULL without one, as
--- all that follow
--- partition BIGINT: where to the batch was
--- answer VARCHAR: what the one answered; NULL: nothing
--- decided VARCHAR: what it had decided
--- other_answer VARCHAR: what the other answered
--- other_decided VARCHAR: what the other had decided
+-- at_us BIGINT: when the first one that differs was given, by whichever variant was first; this
+-- column and all that follow are NULL if none differs
+-- partition BIGINT: partition of that batch
+-- answer VARCHAR: what the first variant answered; NULL: nothing
+-- decided VARCHAR: what the first variant had decided
+-- other_answer VARCHAR: what the second variant answered
+-- other_decided VARCHAR: what the second variant had decided
 SELECT a.variant, a.other, a.seed, a.asked, a.differing, a.answers, a.decisions, a.alone, f.at_us,
   f.partition, f.answer, f.decided, f.other_answer, f.other_decided
 FROM (

@@ -1,5 +1,5 @@
--- Judging: what the statement of an invariant finds, over `ev`, the histories of judged runs. Table
--- `found` has run, invariant and how often, as `sim/studies/judging.py` says.
+-- Judging: what the statements of the invariants find in `ev`, the histories of the judged runs.
+-- Table `found` has run, invariant and how often (`sim/studies/judging.py`).
 
 -- verdicts: one row per judged run and invariant that its SQL statement finds broken
 -- run_id BIGINT: number of the run

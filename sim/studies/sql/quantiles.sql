@@ -1,11 +1,12 @@
--- Quantiles: what is the same in every study and which SQL has no function for.
+-- Quantiles: what is the same in every study, and for which SQL has no function.
 
--- student_t: one row per number of degrees of freedom, from 1 to 1,000: what the 95 % interval of a
--- mean reaches to on each side, in standard errors. The mean of n values has n - 1 degrees: join it on
--- degrees = LEAST(n - 1, 1000), and keep what has no row (LEFT JOIN), for one value has no interval
--- degrees BIGINT: how many
--- t DOUBLE: Student's t at 97.5 %, right to the fifth digit; from 10 degrees on by the expansion of
--- Cornish and Fisher
+-- student_t: one row per number of degrees of freedom, from 1 to 1,000: how far the 95 % interval
+-- of a mean reaches on each side, in standard errors. The mean of n values has n - 1 degrees: join
+-- on degrees = LEAST(n - 1, 1000), with LEFT JOIN, because a single value has no interval and no
+-- row here
+-- degrees BIGINT: the number of degrees of freedom
+-- t DOUBLE: Student's t at 97.5 %, correct to the fifth digit; from 10 degrees on, by the expansion
+-- of Cornish and Fisher
 SELECT CAST(degrees AS BIGINT) AS degrees,
   CASE degrees WHEN 1 THEN 12.706205E0 WHEN 2 THEN 4.302653E0 WHEN 3 THEN 3.182446E0
     WHEN 4 THEN 2.776445E0 WHEN 5 THEN 2.570582E0 WHEN 6 THEN 2.446912E0 WHEN 7 THEN 2.364624E0

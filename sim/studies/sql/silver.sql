@@ -1,11 +1,11 @@
--- Silver: what happened in the runs of a batch of waves. Table `ev` has the rows of their histories,
--- `bronze` those that are no event too (`sim/studies/bronze.py`); `canon` and `erased` are the
--- views of the invariants. The head of a statement says what a row is, and of each column its type
--- and meaning: docs/reference/study-tables.md is written from it. Times are microseconds of the
--- simulator's clock.
+-- Silver: what happened in the runs of a batch of waves. Table `ev` has the rows of their
+-- histories, `bronze` also the rows that are not events (`sim/studies/bronze.py`); `canon` and
+-- `erased` are the views of the invariants. The head of a statement says what a row is, and the
+-- type and meaning of each column: docs/reference/study-tables.md is written from it. Times are
+-- microseconds of the simulator's clock.
 
--- view acks: acknowledged records, each with what had been handed over, and whether it is lost; NULL
--- where the run ended before anybody looked
+-- view acks: acknowledged records, each with the record that was handed over, and whether it is
+-- lost; NULL if the run ended before the logs were read
 SELECT o.run_id, o.variant, o.partition, o.client, o.node, o.eid, o.op, o.off, o.acks,
   o.t_us AS ok_us, i.t_us AS inv_us, i.eid AS inv_eid, i.value,
   CASE
@@ -20,7 +20,7 @@ LEFT JOIN erased e ON e.run_id = o.run_id AND e.eid = o.eid
 LEFT JOIN cut_short x ON x.run_id = o.run_id
 WHERE o.kind = 'ok';
 
--- view places: records that producers were handed, by the batch they were put in: its first op
+-- view places: records that producers were handed, by the batch that contains them: its first op
 SELECT run_id, client, partition, op,
   FIRST_VALUE(op) OVER (
     PARTITION BY run_id, client, partition, batch ORDER BY eid
@@ -61,7 +61,8 @@ LEFT JOIN (
 LEFT JOIN ev a ON a.run_id = newest.run_id AND a.eid = newest.eid
 WHERE l.lost = 1 AND COALESCE(l.off, -1) < 0;
 
--- view cuts: of lost records, the first row behind their being written that cut the log below them
+-- view cuts: of each lost record, the first row after it was written that truncated the log below
+-- it
 SELECT w.run_id, w.record, x.eid, x.kind
 FROM (
   SELECT s.run_id, s.record, MIN(c.eid) AS eid
@@ -80,8 +81,8 @@ FROM (
 ) w
 JOIN ev x ON x.run_id = w.run_id AND x.eid = w.eid;
 
--- view flights: batches under way for which a client waits: from a row of kind send to the next that
--- is about the batch
+-- view flights: batches in flight for which a client waits: from a row of kind send to the next row
+-- about the batch
 SELECT run_id, variant, client, partition, op, node, eid, t_us, ended_eid
 FROM (
   SELECT run_id, variant, client, partition, op, node, eid, t_us, kind,
@@ -92,7 +93,8 @@ FROM (
 ) w
 WHERE kind = 'send' AND COALESCE(ended_acks, -1) <> 0;
 
--- view handovers: a partition is led in a higher term than ever before, and was led before
+-- view handovers: a partition gets a leader in a higher term than ever before, and had a leader
+-- before
 SELECT run_id, variant, partition, term, node, inc, eid, t_us, log_index, next_eid,
   old_term, old_node, old_inc, old_eid, old_us
 FROM (
@@ -116,8 +118,9 @@ FROM (
 ) led
 WHERE old_eid IS NOT NULL;
 
--- view ends: of handovers, when somebody stood for the next term, and what the old leader did until
--- then: its end as a leader, and the last acknowledgement that a client heard from it
+-- view ends: of each handover, when a node first stood for the next term, and what the old leader
+-- did until then: how its leadership ended, and the last acknowledgement that a client heard from
+-- it
 SELECT s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, s.old_node,
   s.partition,
   MIN(CASE
@@ -157,26 +160,27 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 -- runs: one row per run
 -- run_id BIGINT: number of the run in the study
 -- variant BIGINT: number of the variant
--- seed BIGINT: what it was drawn from
--- judged BOOLEAN: whether its history is judged in SQL too
--- broke BIGINT: 1 where an exception that is no verdict ended it: then nothing is known of it
+-- seed BIGINT: the seed of the run
+-- judged BOOLEAN: whether its history is judged in SQL, too
+-- broke BIGINT: 1 if an exception that is no verdict ended it: then nothing is known of it
 -- verdict VARCHAR: ok, failed or weakened; broke
--- reason VARCHAR: why, in one line; of a run that broke the exception; NULL where there is nothing
--- to say
--- noticed VARCHAR: the invariant that was seen to be broken first; NULL where none was, or in
--- bronze of version 1, which did not keep it
--- steps BIGINT: events of the simulator's kernel; NULL when it broke, as all that follow
+-- reason VARCHAR: why, in one line; the exception, if the run broke; NULL if there is nothing to
+-- say
+-- noticed VARCHAR: the first invariant that was found broken; NULL if none was, and in bronze of
+-- version 1, which did not keep it
+-- steps BIGINT: events of the simulator's kernel; this column and all that follow are NULL if it
+-- broke
 -- events BIGINT: rows of its history
--- choices BIGINT: choices that were drawn, the length of its tape
--- digest BIGINT: of the whole history and the order of all events behind it
--- simulated_us BIGINT: how long it was, on the simulator's clock
+-- choices BIGINT: choices that were drawn: the length of its tape
+-- digest BIGINT: a hash of the whole history and of the order of all events behind it
+-- simulated_us BIGINT: its length, on the simulator's clock
 -- handed BIGINT: records handed to producers
--- acknowledged BIGINT: records that were acknowledged, whatever had been asked for
--- lost BIGINT: of these, how many no consumer can ever read (promise-K4); NULL where the run ended
--- before anybody looked: an anomaly ended it, or it came to no rest
--- copies BIGINT: second and further copies of a record in the canonical logs; NULL where lost is
--- faults BIGINT: things done to it on purpose
--- elections BIGINT: leaderships of partitions that began, the first ones too
+-- acknowledged BIGINT: records that were acknowledged, with any acks
+-- lost BIGINT: how many of these no consumer can ever read (promise-K4); NULL if the run ended
+-- before the logs were read: an anomaly ended it, or it did not settle
+-- copies BIGINT: second and further copies of records in the canonical logs; NULL if lost is
+-- faults BIGINT: faults that the nemesis injected
+-- elections BIGINT: leaderships of partitions that began, including the first ones
 -- first_us BIGINT: when the first record was handed over; NULL when none was
 -- last_us BIGINT: when a client heard the last acknowledgement; NULL when none did
 SELECT b.run_id, b.variant, b.seed, b.judged,
@@ -223,30 +227,31 @@ LEFT JOIN (
 ) c ON c.run_id = b.run_id
 WHERE b.kind IN ('run', 'breakdown');
 
--- requests: one row per batch that a producer sent, however often and under whatever numbers
+-- requests: one row per batch that a producer sent, however often and with whatever numbers
 -- run_id BIGINT: number of the run
 -- variant BIGINT: number of the variant
 -- client BIGINT: number of the producer
--- partition BIGINT: where to
--- op BIGINT: its first record, among all that were handed over
+-- partition BIGINT: its partition
+-- op BIGINT: its first record: a number among all records that were handed over
 -- pid BIGINT: producer id with which it was last sent; NULL without one
--- epoch BIGINT: and the epoch
--- seq BIGINT: and the sequence of its first record
--- seq_last BIGINT: and that of its last
--- records BIGINT: how many are in it
+-- epoch BIGINT: the epoch with which it was last sent
+-- seq BIGINT: the sequence of its first record
+-- seq_last BIGINT: the sequence of its last record
+-- records BIGINT: how many records it has
 -- acks BIGINT: what the producer asked for: 0, 1, or -1 for all
 -- attempts BIGINT: how often it was sent
--- first_us BIGINT: when it was sent first
--- last_us BIGINT: when it was sent last
--- done_us BIGINT: when its records had their outcome; NULL when they never had one
+-- first_us BIGINT: when it was first sent
+-- last_us BIGINT: when it was last sent
+-- done_us BIGINT: when the outcome of its records was known; NULL if it never was
 -- outcome VARCHAR: ok, fail (certainly not stored), info (nobody knows) or open
--- code VARCHAR: why its producer gave it up; NULL unless it did
--- node BIGINT: who acknowledged it, else to whom it was sent last
--- latency_us BIGINT: from being sent first to the acknowledgement; NULL without one, and with acks 0
--- parked BIGINT: how often a leader let it wait for a copy of it under way. What a leader decided is
--- of the batch that was sent last with these numbers
--- duplicates BIGINT: how often a leader knew it from its log
--- gaps BIGINT: how often a leader missed a batch before it
+-- code VARCHAR: why its producer gave it up; NULL if it did not
+-- node BIGINT: the node that acknowledged it, else the one to which it was last sent
+-- latency_us BIGINT: from when it was first sent to its acknowledgement; NULL without one, and with
+-- acks 0
+-- parked BIGINT: how often a leader let it wait for a copy in flight. This column and the next two
+-- count the decisions about the batch that was last sent with these numbers
+-- duplicates BIGINT: how often a leader found it in its log
+-- gaps BIGINT: how often a leader lacked a batch before it
 WITH sent AS (
   SELECT run_id, variant, client, partition, op, COUNT(*) AS attempts, MIN(t_us) AS first_us,
     MAX(t_us) AS last_us, MAX(eid) AS last_eid
@@ -308,7 +313,7 @@ LEFT JOIN finished f ON f.run_id = b.run_id AND f.op = b.op
 LEFT JOIN sizes z ON z.run_id = b.run_id AND z.client = b.client AND z.op = b.op
 LEFT JOIN decided d ON d.run_id = b.run_id AND d.client = b.client AND d.op = b.op;
 
--- view synced: of handovers, the row in which the new leader committed an entry of its own term
+-- view synced: of each handover, the row in which the new leader committed an entry of its own term
 SELECT h.run_id, h.eid, MIN(c.eid) AS synced_eid
 FROM handovers h
 JOIN ev c ON c.run_id = h.run_id AND c.kind = 'commit' AND c.aux = 1 AND c.inc = h.inc
@@ -316,8 +321,8 @@ JOIN ev c ON c.run_id = h.run_id AND c.kind = 'commit' AND c.aux = 1 AND c.inc =
   AND c.log_index >= h.log_index AND c.eid > h.eid
 GROUP BY h.run_id, h.eid;
 
--- view served: of handovers, the acknowledgements that clients heard from the new leader: of records
--- that had been waiting when it had synced, and of any
+-- view served: of each handover, the acknowledgements that clients heard from the new leader: of
+-- records that were waiting when it had synced, and of any records
 SELECT h.run_id, h.eid, MIN(CASE WHEN k.inv_eid < s.synced_eid THEN k.ok_us END) AS ok_us,
   COUNT(*) AS heard
 FROM handovers h
@@ -326,7 +331,7 @@ JOIN acks k ON k.run_id = h.run_id AND k.partition = h.partition AND k.node = h.
   AND k.acks <> 0 AND k.eid > s.synced_eid AND (h.next_eid IS NULL OR k.eid < h.next_eid)
 GROUP BY h.run_id, h.eid;
 
--- view waits: records that were handed over to wait for an acknowledgement, and how that ended
+-- view waits: records that were handed over and wait for an acknowledgement, and how that ended
 SELECT i.run_id, i.partition, i.op, i.eid, MIN(o.eid) AS ended_eid,
   MIN(CASE WHEN o.kind IN ('fail', 'info') THEN o.t_us END) AS gave_up_us
 FROM ev i
@@ -334,8 +339,8 @@ LEFT JOIN ev o ON o.run_id = i.run_id AND o.op = i.op AND o.kind IN ('ok', 'fail
 WHERE i.kind = 'inv' AND i.acks <> 0
 GROUP BY i.run_id, i.partition, i.op, i.eid;
 
--- view deposed: handovers whose new leader ended before it had served anybody: it had not synced, or
--- who waited when it had was waiting still
+-- view deposed: handovers whose new leader ended before it served anybody: it had not synced, or
+-- those who waited when it had synced waited still
 SELECT h.run_id, h.eid
 FROM handovers h
 LEFT JOIN synced s ON s.run_id = h.run_id AND s.eid = h.eid AND s.synced_eid < h.next_eid
@@ -347,7 +352,7 @@ WHERE h.next_eid IS NOT NULL AND a.heard IS NULL
 GROUP BY h.run_id, h.eid
 HAVING MAX(s.synced_eid) IS NULL OR COUNT(w.op) > 0;
 
--- view stops: of handovers, when the old leader stopped serving, and of what
+-- view stops: of each handover, when the old leader stopped serving, and why
 SELECT h.run_id, h.eid, e.candidate_us, COALESCE(w.kind, 'silent') AS cause,
   CASE
     WHEN w.kind IN ('crash', 'pause') THEN w.t_us ELSE COALESCE(v.waiting_us, w.t_us)
@@ -365,11 +370,11 @@ LEFT JOIN (
   GROUP BY x.run_id, x.eid
 ) v ON v.run_id = h.run_id AND v.eid = h.eid;
 
--- view outages: handovers, each with what went before it since anybody served: how many, when the last
--- leader that served had stopped (the first of them says, or nobody can tell), and when somebody
--- first stood for election; and from when on records that are given up are this outage's: each is of
--- the one during which its wait ended, though it may have begun to wait in one before, whose leader
--- then served others
+-- view outages: handovers, each with the handovers before it since a leader last served anybody:
+-- how many, when the last leader that served had stopped (as the first of them says; NULL if that
+-- is not known), and when a node first stood for election. Also: from when on a record that is
+-- given up belongs to this outage. A record belongs to the outage in which its wait ended. It may
+-- have begun to wait in an earlier one, whose leader then served others
 SELECT run_id, eid, variant, partition, term, node, old_node, t_us, next_eid, cause, deposed, outage,
   MIN(COALESCE(lost_us, t_us)) OVER w AS begun_us, COUNT(*) OVER w AS elections,
   FIRST_VALUE(lost_us) OVER w AS lost_us, FIRST_VALUE(candidate_us) OVER w AS candidate_us
@@ -389,41 +394,42 @@ WINDOW w AS (
   ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
 );
 
--- failovers: one row per leadership of a partition but its first, of those in a term higher than
--- any led before. A phase is NULL where the partition was idle, or where it was never ended. An
--- outage may take several elections: who wins is replaced before anybody was served. It is one, and
--- the leadership that ends it has all of it, from when the last leader that served had stopped; of
--- those before it the phases are NULL. The last leader that served stopped with its crash or pause;
--- else from when a client waited in vain: it had sent to it, and heard of no acknowledgement since.
--- With stepdown and nobody waiting, it was the stepdown; with silent and nobody waiting nobody can
--- tell, however those ended that led after it and served nobody. A record that waited in vain was
--- handed over, with acks 1 or all, before synced_us, and given up since lost_us (where that is NULL,
--- since the first election was won) and before the next outage began, so that each counts in one
+-- failovers: one row per leadership of a partition in a term higher than any before, except the
+-- first one. A phase is NULL if the partition was idle, or if the phase never ended. An outage may
+-- take several elections, if the winner is replaced before it served anybody. It counts as one
+-- outage: the leadership that ends it has all of it, from when the last leader that served stopped;
+-- the leaderships before have NULL phases. The last leader that served stopped with its crash or
+-- pause. Otherwise it stopped when a client first waited in vain: the client had sent to it, and
+-- heard no acknowledgement since. If nobody waited, a stepdown counts as the stop; with silent, the
+-- time is not known, however later leaders that served nobody ended. A record that waited in vain
+-- was handed over before synced_us, with acks 1 or all. It was given up after lost_us (if that is
+-- NULL, after the first election was won) and before the next outage began, so each record counts
+-- once
 -- run_id BIGINT: number of the run
 -- variant BIGINT: number of the variant
 -- partition BIGINT: which partition
 -- term BIGINT: the new leader's term
--- old_node BIGINT: who led before
--- new_node BIGINT: who leads now
--- cause VARCHAR: what ended the old leadership before anybody stood for a new one: crash, pause,
--- stepdown, or silent, when nothing did but the others heard no more of it
--- elections BIGINT: leaderships since anybody was served, this one included: mostly 1
--- lost_us BIGINT: when the last leader that served stopped serving: with elections 1 the old one.
--- NULL where nobody can tell
--- candidate_us BIGINT: when a higher term than that leader's was first written, wherever
+-- old_node BIGINT: the node that led before
+-- new_node BIGINT: the node that leads now
+-- cause VARCHAR: what ended the old leadership before a node stood for the next one: crash, pause,
+-- stepdown, or silent: nothing did, but the others did not hear it any more
+-- elections BIGINT: leaderships since a leader last served anybody, including this one: mostly 1
+-- lost_us BIGINT: when the last leader that served stopped serving: if elections is 1, the old
+-- leader. NULL if that is not known
+-- candidate_us BIGINT: when a higher term than that leader's was first written, on any node
 -- leader_us BIGINT: when the new leader had won
 -- synced_us BIGINT: when it had committed an entry of its own term, so that it could serve
--- ok_us BIGINT: when a client heard the first acknowledgement from it, with acks 1 or all, of a
--- record that had been handed over before synced_us; NULL when none waited (idle), or none
--- of those who did was served
--- gave_up BIGINT: records that waited in vain, with acks 1 or all. ok_us NULL with more than 0 of them
--- is an outage that was over for none who had waited
--- detection_us BIGINT: candidate_us - lost_us, with the round of PreVote; NULL where lost_us is
--- election_us BIGINT: leader_us - candidate_us, with split votes, and with leaders that served
+-- ok_us BIGINT: when a client heard its first acknowledgement, with acks 1 or all, of a record that
+-- had been handed over before synced_us; NULL if no record waited (idle), or if none that waited
+-- was acknowledged
+-- gave_up BIGINT: records that waited in vain, with acks 1 or all. If it is above 0 and ok_us is
+-- NULL, the outage did not end for any record that had waited
+-- detection_us BIGINT: candidate_us - lost_us, including the round of pre-vote; NULL if lost_us is
+-- election_us BIGINT: leader_us - candidate_us, including split votes, and leaders that served
 -- nobody
 -- sync_us BIGINT: synced_us - leader_us
--- retry_us BIGINT: ok_us - synced_us, until clients had found the new leader
--- total_us BIGINT: ok_us - lost_us; NULL where lost_us is
+-- retry_us BIGINT: ok_us - synced_us: until clients have found the new leader
+-- total_us BIGINT: ok_us - lost_us; NULL if lost_us is
 SELECT h.run_id, h.variant, h.partition, h.term, h.old_node, h.node AS new_node, h.cause,
   h.elections, h.lost_us, h.candidate_us, h.t_us AS leader_us, c.t_us AS synced_us, a.ok_us,
   CASE WHEN h.deposed = 0 THEN COALESCE(g.records, 0) END AS gave_up,
@@ -454,19 +460,20 @@ LEFT JOIN (
 -- acked: one row per acknowledgement of a record
 -- run_id BIGINT: number of the run
 -- variant BIGINT: number of the variant
--- partition BIGINT: where to
+-- partition BIGINT: its partition
 -- op BIGINT: number of the record
--- off BIGINT: where its client was told it lies; -1 with acks 0, when nobody says
--- acks BIGINT: what had been asked for: 0, 1, or -1 for all
+-- off BIGINT: its offset, as its client was told; -1 with acks 0, because no answer says it
+-- acks BIGINT: what its producer asked for: 0, 1, or -1 for all
 -- inv_us BIGINT: when it was handed over
--- ok_us BIGINT: when its client took it for acknowledged
+-- ok_us BIGINT: when its client counted it as acknowledged
 -- latency_us BIGINT: ok_us - inv_us
--- lost BIGINT: 1: it is not in the canonical log, nor was it deleted. With acks 0 nobody knows its
--- offset, so that it may have been where any were; NULL where the run ended before anybody looked
--- took VARCHAR: what took it: truncate or crash (of a node that had it), refused (with acks 0,
--- nobody hears), never arrived, undecided (in a log, not committed when the run ended), unknown;
--- NULL when it is not lost
--- took_eid BIGINT: the row that cut the log below it: the first since it was written; else NULL
+-- lost BIGINT: 1 if it is not in the canonical log, and was not deleted. With acks 0 no answer
+-- gives its offset, so it may have been among the records that were deleted. NULL if the run ended
+-- before the logs were read
+-- took VARCHAR: how it was lost: truncate or crash (of a node that had it), refused (with acks 0
+-- nobody hears of it), never arrived, undecided (in a log, but not committed when the run ended),
+-- unknown; NULL if it is not lost
+-- took_eid BIGINT: the first row after it was written that truncated the log below it; else NULL
 -- took_code VARCHAR: how it was refused; else NULL
 SELECT a.run_id, a.variant, a.partition, a.op, a.off, a.acks, a.inv_us, a.ok_us,
   a.ok_us - a.inv_us AS latency_us, a.lost,
@@ -488,18 +495,18 @@ LEFT JOIN (SELECT DISTINCT run_id, partition, value FROM ev WHERE kind = 'final'
 -- producers: one row per producer id, epoch and partition, of what was sent, decided or stored
 -- run_id BIGINT: number of the run
 -- variant BIGINT: number of the variant
--- partition BIGINT: where to
+-- partition BIGINT: the partition
 -- pid BIGINT: the producer id
 -- epoch BIGINT: its epoch
 -- batches BIGINT: batches that were sent with these numbers, each counted once
--- records BIGINT: how many records are in them
+-- records BIGINT: how many records they have
 -- accepted BIGINT: how often a leader began to store a batch
--- duplicates BIGINT: how often it knew one from its log
--- parked BIGINT: how often it let one wait for a copy under way
--- gaps BIGINT: how often it missed a batch before one
--- refused BIGINT: how often it refused one for another reason
+-- duplicates BIGINT: how often a leader found a batch in its log
+-- parked BIGINT: how often a leader let a batch wait for a copy in flight
+-- gaps BIGINT: how often a leader lacked a batch before one
+-- refused BIGINT: how often a leader refused a batch for another reason
 -- stored BIGINT: records in the canonical log
--- copies BIGINT: of these, second and further copies
+-- copies BIGINT: how many of these are second and further copies
 SELECT run_id, MAX(variant) AS variant, partition, pid, epoch, SUM(batches) AS batches,
   SUM(records) AS records, SUM(accepted) AS accepted, SUM(duplicates) AS duplicates,
   SUM(parked) AS parked, SUM(gaps) AS gaps, SUM(refused) AS refused, SUM(stored) AS stored,
@@ -538,16 +545,16 @@ GROUP BY run_id, partition, pid, epoch;
 -- answers: one row per answer of a broker to a batch of an idempotent producer
 -- run_id BIGINT: number of the run
 -- variant BIGINT: number of the variant
--- seed BIGINT: what the run was drawn from
+-- seed BIGINT: the seed of the run
 -- client BIGINT: number of the producer
--- partition BIGINT: where to
+-- partition BIGINT: the batch's partition
 -- op BIGINT: the batch's first record
--- nth BIGINT: which answer to that batch it is, from 1
--- node BIGINT: whose answer
--- t_us BIGINT: when it was made; a client may never hear it
+-- nth BIGINT: its place among the answers to that batch, from 1
+-- node BIGINT: the node that answered
+-- t_us BIGINT: when the answer was made; a client may never hear it
 -- code VARCHAR: Kafka's name of the error, or NONE
 -- decided VARCHAR: what this leader had last decided about the batch: accept, duplicate, park, or
--- why it is refused; NULL when it came to no decision
+-- why it is refused; NULL if it had decided nothing
 SELECT a.run_id, a.variant, a.seed, s.client, s.partition, s.op,
   ROW_NUMBER() OVER (PARTITION BY a.run_id, s.client, s.partition, s.op ORDER BY a.eid) AS nth,
   a.node, a.t_us, a.code, d.code AS decided
@@ -568,7 +575,7 @@ JOIN ev s ON s.run_id = a.run_id AND s.eid = a.sent
 LEFT JOIN ev d ON d.run_id = a.run_id AND d.eid = a.decided
 WHERE a.kind = 'answer';
 
--- python_verdicts: one row per judged run and invariant that the simulator's own judge finds broken
+-- python_verdicts: one row per judged run and invariant that the simulator's own judge found broken
 -- run_id BIGINT: number of the run
 -- variant BIGINT: number of the variant
 -- invariant VARCHAR: its id
@@ -579,7 +586,7 @@ WHERE kind = 'verdict';
 -- reached: one row per point of coverage and variant, of the runs of one batch of waves
 -- run_id BIGINT: number of the first run that reached it
 -- variant BIGINT: number of the variant
--- seed BIGINT: what that run was drawn from
+-- seed BIGINT: the seed of that run
 -- point VARCHAR: a predicate, or an abstract state
 -- runs BIGINT: how many runs reached it
 SELECT MIN(run_id) AS run_id, variant, MIN(seed) AS seed, code AS point,
