@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 OWN_TOPICS = ("sequential.client", "sequential_client")
-"""The topic's name, and that of the topic that is made when it is deleted. Kafka takes no two names
-that differ in `.` and `_` only, as long as both are there."""
+"""The name of the first topic, and of the one that is created after that was deleted. Kafka does
+not allow two topics at once whose names differ only in `.` and `_`."""
 MOST_BYTES = 2_000
-"""Of a batch: the topic's own limit, whatever that of the cluster is."""
+"""The largest batch, in bytes: the topic's own limit, which overrides the cluster's."""

@@ -1,8 +1,9 @@
 """Steps of the sequential client that read, and what a step is.
 
-A `Step` has a request, a judge of its answer, and what the model (`sim/clients/topic_model.py`)
-learns from the answer. Nothing is drawn twice for one step: one that is sent again is the same
-request. `ReadSteps` makes those that only read; `sim/clients/steps.py` adds the others.
+A `Step` has a request, a judge of its answer, and a function by which the model
+(`sim/clients/topic_model.py`) learns from the answer. Nothing is drawn twice for one step: a step
+that is sent again is the same request. `ReadSteps` makes the steps that only read;
+`sim/clients/steps.py` adds the others.
 
 Source: K-FETCH; K-LIST-OFFSETS.
 """
@@ -28,30 +29,30 @@ from ottla.sim.world.frames import fetch, fetched, list_offsets, listed
 LARGEST: Millis = -3
 """The special time of the record with the largest time (K-LIST-OFFSETS)."""
 FAR = 1_000
-"""Records beyond the end."""
+"""How many records beyond the end a distant offset is."""
 WAITS: Micros = 50_000
-"""For which a fetch waits."""
+"""How long a fetch waits."""
 ONE_BATCH = 1
 MUCH = 1 << 20
-"""Bytes of a fetch: more than there are."""
+"""Bytes of a fetch: more than the topic ever has."""
 
 
 class Told(NamedTuple):
-    """What an answer says, and what is wrong with it."""
+    """What an answer says, and what the model says if that is wrong."""
 
     error: ErrorCode
     text: str = ""
-    """What was told, where there is no error."""
+    """The answer in words; empty if it is an error."""
     wrong: str = ""
-    """What the model says instead."""
+    """What the model says; empty if the answer is right."""
 
 
 Judge = Callable[[Any, bool], Told]
-"""Of an answer; whether the node led in the highest term when it was asked."""
+"""Judges an answer. Its second argument: whether the node led in the highest term when asked."""
 
 
 def _nothing(*_: object) -> None:
-    """Nothing is learned."""
+    """Learn nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +63,21 @@ class Step:
     request: Any
     judge: Judge
     done: Callable[[Any], None] = _nothing
-    """Learns from the answer."""
+    """The model learns from the answer."""
     tried: Callable[[], None] = _nothing
-    """Learns that nobody knows what became of one try."""
+    """The model learns that the outcome of one attempt is unknown."""
     once: bool = False
-    """It is sent once: the next step settles what became of it."""
+    """It is sent only once: the next step finds out what became of it."""
     answered: bool = True
     anywhere: bool = False
-    """Any node will do: it is for the controller."""
+    """Any node may be asked, because the controller decides."""
     makes_topic: bool = False
     then: Callable[[], Step] | None = None
-    """What is done next."""
+    """The step that must follow."""
     behind: tuple[Any, Judge] | None = None
-    """Another request on the same connection, sent at once, and the judge of its answer."""
+    """A second request, sent at once on the same connection, and the judge of its answer."""
     reads_beside: Step | None = field(default=None)
-    """A fetch that waits meanwhile."""
+    """A fetch that waits in the meantime."""
 
 
 class ReadSteps:
@@ -87,7 +88,7 @@ class ReadSteps:
         self._stream = stream
         self._decoder = decoder
         self._values = 0
-        """How many records there were so far, in all topics."""
+        """How many records there have been in all topics."""
 
     @property
     def topic(self) -> str:
@@ -113,7 +114,8 @@ class ReadSteps:
         return self._lists("the start", EARLIEST, partial(self.model.wrong_end, False))
 
     def by_time(self) -> Step:
-        """The first record that is not older than a time: one that a record has, or beside it."""
+        """The first record that is not older than a time: the time of a record, or 1 ms beside
+        it."""
         time = time_of(self._stream.below(self._values)) + self._stream.pick((0, 0, 1, -1))
         return self._finds(f"time {time}", time, self.model.first_of(time))
 
@@ -147,22 +149,22 @@ class ReadSteps:
         return Step(f"read from {off}", request, judge)
 
     def anywhere(self) -> Offset:
-        """An offset of a record, or the end."""
+        """The offset of a record, or the end."""
         start, end = self.model.start, self.model.end
         return start + self._stream.below(end - start + 1)
 
     def read(self) -> Step:
-        """Read from anywhere."""
+        """Read from any offset."""
         return self.fetch(self.anywhere(), self._stream.pick((ONE_BATCH, ONE_BATCH, MUCH)))
 
     def read_beyond(self) -> Step:
-        """Read from behind the end, or below the start."""
+        """Read from beyond the end, or from below the start."""
         model = self.model
         ahead = model.end + self._stream.pick((1, 2, FAR))
         return self.fetch(self._stream.pick((ahead, model.start - 1)) if model.start else ahead)
 
 
 def other_than(error: ErrorCode, *right: ErrorCode) -> str:
-    """What the model says instead, if that is another error. Errors that have a client try again
-    are told from others by whoever sends the step."""
+    """What the model says, if the answer has another error. The sender of the step ignores that for
+    retriable errors."""
     return "" if error in right else " or ".join(each.name for each in right)

@@ -1,20 +1,21 @@
-"""The sequential client: it alone writes to a topic, one request at a time, and knows each answer.
+"""The sequential client: the only writer of its topic, with one request at a time.
 
-In two runs of three, a client makes a topic of its own and works with it under the same faults as
-all others. It writes, writes again what is stored, leaves sequences out, begins epochs, asks for
-ids, sends what is too large or too late, deletes records, reads from anywhere, asks for offsets,
-and deletes the topic (`sim/clients/steps.py`). Each answer is compared with a model
-(`sim/clients/topic_model.py`) and becomes a `step` row. Behind an answer that the model does not
-give, a row of node 0 says what it gives (sim-I49).
+Therefore it knows what each answer must be. In two runs of three, such a client creates a topic of
+its own and works with it under the same faults as all other clients. It writes, sends stored
+batches again, leaves sequences out, begins epochs, asks for producer ids, sends batches that are
+too large or too far ahead in time, deletes records, reads from any offset, asks for offsets, and
+deletes the topic (`sim/clients/steps.py`). Each answer is compared with a model
+(`sim/clients/topic_model.py`) and becomes a `step` row. If the model gives another answer, a row of
+node 0 follows and says which (sim-I49).
 
-A *step* is one request. It is sent again, to this node and that, until an answer says what became
-of it; errors that have a client try again do not. The client asks the leader, now and then any
-node, and often one that leads an older term: that node was deposed and may not know it. Beside its
-steps it leaves requests for such nodes, which a frozen one answers when it goes on.
+A *step* is one request. The client sends it again, to various nodes, until an answer says what
+became of it; a retriable error does not say that. The client asks the leader, sometimes any node,
+and often a node that leads an older term: it was deposed, and may not know that. Besides its steps,
+the client sends requests to such nodes and does not wait; a frozen node answers when it goes on.
 
-Its model knows the rules of two profiles; others have no such client, nor have runs in which
-producers are soon forgotten, or in which a fault goes beyond the budget. All choices come from a
-stream of their own.
+The model knows the rules of two profiles, so runs with other profiles have no such client. Runs in
+which producers are soon forgotten, or with a fault beyond the budget, have none either. All choices
+come from a stream of their own.
 """
 
 from __future__ import annotations
@@ -33,24 +34,24 @@ from ottla.sim.world.frames import Frame
 from ottla.sim.world.world import World
 
 NUMBER = 4_000_000
-"""Its number as a client."""
+"""Its client number."""
 RUNS_WITHOUT = 3
-"""One run of so many has none."""
+"""One run in this many has no such client."""
 MOST_STEPS = 48
-"""Of a run."""
+"""The most steps in a run."""
 ACKS_0_WAIT: Micros = 100_000
-"""Nobody answers a produce request with acks=0."""
+"""How long it waits after a produce request with acks=0, which is never answered."""
 PROFILES = ("reference", "reference-strict")
-"""The rules that its model knows."""
+"""The profiles whose rules the model knows."""
 MOST_OPEN = 3
-"""Requests that may wait for deposed nodes at once."""
+"""The most requests that wait for deposed nodes at one time."""
 SHORT: Micros = 300_000
-"""For as long most of these clients wait for an answer: then they ask another node."""
+"""How long most of these clients wait for an answer before they ask another node."""
 LONG: Micros = 12_000_000
-"""Longer than any request may take."""
+"""Longer than any request may take: the patience of the other clients."""
 LEAST_EXPIRY_MS = 3_600_000
 LEAST_PRODUCERS = 100
-"""With fewer, or a shorter expiry, its producers may be forgotten in a run."""
+"""With fewer producers in the table, or a shorter expiry, its producers may be forgotten."""
 AGAIN = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -64,18 +65,18 @@ AGAIN = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""Errors that have a client try again: they do not say what became of the request."""
+"""Retriable errors: they do not say what became of the request."""
 
 
 class Claim(NamedTuple):
-    """A node that leads the topic's partition, or believes so."""
+    """A node that leads the topic's partition, or believes that it does."""
 
     term: Term
     node: NodeId
 
 
 def may_work(config: RunConfig) -> bool:
-    """Whether a model can know each answer in such a run."""
+    """Whether the model knows each answer in runs with these settings."""
     return (
         config.profile in PROFILES
         and config.producer_expiry_ms >= LEAST_EXPIRY_MS
@@ -84,7 +85,7 @@ def may_work(config: RunConfig) -> bool:
 
 
 class SequentialClient:
-    """See the module's text. `plan`: names of steps (`Steps`) that it takes, and then stops."""
+    """See the module's text. `plan`: names of the steps (`Steps`) that it takes before it stops."""
 
     def __init__(self, world: World, plan: Sequence[str] = ()):
         self._world = world
@@ -96,14 +97,14 @@ class SequentialClient:
         """Requests that wait for a deposed node."""
         self._until: Micros = 0
         self._known_in: dict[NodeId, int] = {}
-        """The life of each node in which the topic was there already; later lives must know it."""
+        """For each node, its incarnation when the topic existed; later ones must know the topic."""
         self._patience: Micros = 0
-        """For how long it waits for an answer."""
+        """How long it waits for an answer."""
         self._maker: NodeId | None = None
-        """The node that has just made the topic, until it was asked about it."""
+        """The node that has just created the topic; the next request goes there."""
 
     def start(self) -> None:
-        """Begin, if this run has any: early in its load."""
+        """Begin early in the load, if this run has such a client."""
         world, stream = self._world, self._stream
         if stream.below(RUNS_WITHOUT) and may_work(world.config):
             span = world.config.load_ms * MS
@@ -113,8 +114,8 @@ class SequentialClient:
             self.begin(span, patience, after=stream.below(span // 8))
 
     def begin(self, span: Micros, patience: Micros, *, after: Micros = 0) -> None:
-        """Begin `after` a while, and stop when `span` is over. `patience`: for how long it waits
-        for an answer, unless that is too short."""
+        """Begin `after` a while, and stop when `span` is over. `patience`: how long it waits for an
+        answer, unless that is too short."""
         world = self._world
         self._until = world.kernel.now + span
         self._patience = max(patience, world.config.patience_ms * MS // 2)
@@ -124,7 +125,7 @@ class SequentialClient:
     # ---- step by step
 
     def _next(self, then: Callable[[], Step] | None = None) -> None:
-        """Take the next step, or the one that belongs behind the last."""
+        """Take the next step, or `then`, which belongs to the step before."""
         self._count += 1
         over = self._count > MOST_STEPS or self._world.kernel.now >= self._until
         if over or (then is None and self._planned and not self._steps.planned):
@@ -136,7 +137,7 @@ class SequentialClient:
         self._go(step)
 
     def _ask_deposed(self) -> None:
-        """Leave something for a node that was deposed and may not know it, frozen or cut off."""
+        """Send a request to a deposed node, which may be frozen or cut off and not know it."""
         claims = sorted(self._claims())
         if len(claims) > 1 and self._open < MOST_OPEN:
             step = self._steps.for_the_deposed()
@@ -152,7 +153,7 @@ class SequentialClient:
             self._ask(step, lambda answer: self._came(step, answer))
 
     def _came(self, step: Step, answer: Any) -> None:
-        """There is an answer that says what became of it, or none."""
+        """The step ended: with an answer that says what became of it, or without one."""
         world, stream = self._world, self._stream
         if answer is not None:
             step.done(answer)
@@ -166,8 +167,8 @@ class SequentialClient:
     # ---- one request
 
     def _ask(self, step: Step, end: Callable[[Any], None], deposed: NodeId | None = None) -> None:
-        """Send a step's request to a node: a `deposed` one, or one that is drawn. `end` is called
-        once: with the answer, if that says what became of the request."""
+        """Send a step's request to a node: to `deposed`, or to a node that is drawn. `end` is
+        called once: with the answer, if it says what became of the request, else with None."""
         world = self._world
         claims = sorted(self._claims(), reverse=True)
         node = deposed or self._maker or self._node(claims, step)
@@ -205,8 +206,9 @@ class SequentialClient:
         world.kernel.after(patience if step.answered else ACKS_0_WAIT, over)
 
     def _made(self, node: NodeId | None) -> None:
-        """The topic is there: whoever starts from here on knows it. So does a `node` that says that
-        it was made; one that says that it was there already may not have heard of it."""
+        """The topic exists: a node that starts from now on must know it. So must `node`, which said
+        that it created the topic. (A node that says that it existed already may only repeat the
+        controller's answer: then `node` is None.)"""
         lives = self._world.lives
         self._known_in = {each: life.inc for each, life in lives.items()}
         if node in lives:
@@ -217,15 +219,15 @@ class SequentialClient:
         note = self._world.history.add
         wrong = "" if told.error in AGAIN else told.wrong
         if told.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._must_know(node):
-            wrong = "the topic was there before this node began"
+            wrong = "the topic existed before this node started"
         code = f"{step.what}: {told.text or told.error.name}"
         note("step", client=NUMBER, node=node, op=self._count, code=code)
         if wrong:
             note("step", client=NUMBER, node=MODEL_NODE, op=self._count, code=wrong)
 
     def _must_know(self, node: NodeId) -> bool:
-        """Whether the node began its life when the topic was there: then it may not say that there
-        is none. One that was there may lag behind."""
+        """Whether the topic existed before the node started: then the node may not deny it. A node
+        that was up before may lag behind."""
         life = self._world.lives.get(node)
         return life is not None and life.inc > self._known_in.get(node, 0)
 
@@ -239,7 +241,7 @@ class SequentialClient:
         return claims[-1 if which == 2 else 0].node
 
     def _claims(self) -> Iterator[Claim]:
-        """Who leads the partition, or believes so."""
+        """The nodes that lead the partition, or believe that they do."""
         group = self._group()
         if group is None:
             return
@@ -257,7 +259,7 @@ class SequentialClient:
         return max((view.soft.term for view in views if view is not None), default=0)
 
     def _group(self) -> GroupId | None:
-        """The topic's group, as the first node that knows the topic has it."""
+        """The topic's group, as known to the first node that knows the topic."""
         for life in self._world.lives.values():
             image = life.node.topics().get(self._steps.topic)
             if image is not None:
@@ -266,4 +268,4 @@ class SequentialClient:
 
 
 def _nobody(_: Any) -> None:
-    """Nothing follows."""
+    """Ignore the answer."""

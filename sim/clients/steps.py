@@ -1,8 +1,8 @@
 """The steps of the sequential client: what it asks next, and what the answer should be.
 
-`Steps.next` draws a step of which the model (`sim/clients/topic_model.py`) knows the answer: the
-topic is made or deleted, a producer asks for its id, writes, and writes what must be refused; or
-one of those that read (`sim/clients/read_steps.py`).
+The model (`sim/clients/topic_model.py`) knows the answer to each step that `Steps.next` draws. A
+step creates or deletes the topic, asks for a producer id, writes, or writes what must be refused;
+or it reads (`sim/clients/read_steps.py`).
 
 Source: KIP-98; KIP-360; K-RULES; K-CREATE-TOPICS.
 """
@@ -38,17 +38,17 @@ from ottla.sim.world.frames import (
 from ottla.sim.world.reference_model import SEQUENCES, WINDOW
 
 MOST_AT_RISK = 4
-"""Batches, one after the other, with acks of 1 or 0."""
+"""The most batches in a row with acks of 1 or 0."""
 MOST_RECORDS = 4
-"""In a batch."""
+"""The most records in a batch."""
 FAR_AHEAD: Millis = 1 << 52
-"""A time that no clock will show."""
+"""A time that no clock will ever show."""
 ALL, LEADER, NOBODY = -1, 1, 0
 """Acks."""
 
 
 class Steps(ReadSteps):
-    """See the module's text. `plan`: names of steps to take instead of drawn ones."""
+    """See the module's text. `plan`: names of the steps to take, instead of drawn ones."""
 
     def __init__(
         self, config: RunConfig, stream: Stream, decoder: Decoder, plan: Sequence[str] = ()
@@ -57,13 +57,14 @@ class Steps(ReadSteps):
         self._plan = deque(plan)
         self._config = config
         self._there = False
-        """Whether the topic is."""
+        """Whether the topic exists."""
         self._topic_id: bytes | None = None
         self._uncertain = False
-        """Whether a request to make the topic may still be under way."""
+        """Whether a request to create the topic may still be under way."""
         self._timeout: Micros = config.request_timeout_ms * MS
         self.held_back = False
-        """Whether readers may not see what is committed: with too few replicas in sync (0014)."""
+        """Whether committed records may be held back from readers: if too few replicas are in sync
+        (decision 0014)."""
 
     @property
     def planned(self) -> int:
@@ -117,7 +118,7 @@ class Steps(ReadSteps):
         self._topic_id = topic.topic_id if topic.error_code is ErrorCode.NONE else None
 
     def delete_topic(self) -> Step:
-        """The topic goes, and all that is known of it. Not if another request may still make it."""
+        """Delete the topic, unless another request may still create it."""
         last = self.model.topics == len(OWN_TOPICS)
         if last or self._uncertain or self._topic_id is None:
             return self.append()
@@ -135,7 +136,7 @@ class Steps(ReadSteps):
     # ---- producers
 
     def ask_id(self) -> Step:
-        """From here on another producer writes."""
+        """Ask for a producer id, with which this client writes from now on."""
 
         def judge(answer: Any, _: bool) -> Told:
             error, pid, epoch = answer.error_code, answer.producer_id, answer.producer_epoch
@@ -168,7 +169,7 @@ class Steps(ReadSteps):
         return produce(acks, self._timeout, ((0, data),), self.topic)
 
     def append(self, batch: Written | None = None) -> Step:
-        """A batch with acks=all: the next one, unless another one is given."""
+        """Write a batch with acks=all: the next one, unless `batch` is given."""
         model, stream = self.model, self._stream
         if batch is None:
             batch = self._batch()
@@ -191,12 +192,12 @@ class Steps(ReadSteps):
         )
 
     def _settle(self) -> Step:
-        """Write the next batch that was written at risk."""
+        """Write, with acks=all, the next of the batches that were written at risk."""
         return self.append(self.model.coming[0])
 
     def append_at_risk(self) -> Step:
-        """The next batches, each twice at once with acks=1, or once with 0; then with acks=all,
-        stored or not."""
+        """Write the next batches, each twice at once with acks=1 or once with acks=0. Then write
+        them with acks=all, whether they are stored or not."""
         batch = self._batch()
         self.model.writes(batch)
         for _ in range(self._stream.below(MOST_AT_RISK)):
@@ -236,7 +237,7 @@ class Steps(ReadSteps):
         return Told(part.error, text, "" if right else f"offset {where}, log start {start}")
 
     def again(self) -> Step:
-        """A batch that is stored: known again, or too old to be known."""
+        """Write a stored batch again: it is recognised, or too old for that."""
         known = self.model.known_again()
         if not known:
             return self.append()
@@ -253,9 +254,9 @@ class Steps(ReadSteps):
         return Step(what, self._produce(batch, acks), judge)
 
     def for_the_deposed(self) -> Step | None:
-        """Something for a node that was deposed, to be answered some time: by then it may lead
-        again, and this step may be long over. A read of what it may lack, or a batch that follows
-        what it may lack."""
+        """A request to a deposed node: it reads what that node may lack, or writes again a batch
+        whose predecessor that node may lack. The answer may come late: by then the node may lead
+        again, and the client may be many steps ahead."""
         model, asked = self.model, self.model.topics
         known = model.known_again()
         if not known or self._stream.below(2):
@@ -264,7 +265,7 @@ class Steps(ReadSteps):
 
         def judge(answer: Any, _: bool) -> Told:
             if model.topics != asked:
-                return Told(ErrorCode.REQUEST_TIMED_OUT)  # another topic's, or nobody's
+                return Told(ErrorCode.REQUEST_TIMED_OUT)  # the topic is another one, or gone
             (part,) = produced(answer)
             over = (model.pid, model.epoch) != (batch.pid, batch.epoch) or model.coming
             if over or batch not in model.known_again()[-WINDOW:]:
@@ -286,7 +287,8 @@ class Steps(ReadSteps):
         return profile_named(self._config.profile).rulebook.begins_anywhere
 
     def gap(self) -> Step:
-        """A batch behind one that is missing. A producer that may begin anywhere begins first."""
+        """Write a batch after one that is missing. If a producer may begin with any sequence, the
+        first batch must come before that."""
         if (
             not self.model.known_again()
             and profile_named(self._config.profile).rulebook.begins_anywhere
@@ -297,20 +299,20 @@ class Steps(ReadSteps):
         return self._refused("leave out", batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
     def stale(self) -> Step:
-        """A batch of an epoch that is over."""
+        """Write a batch of an old epoch."""
         if not self.model.epoch or not self.model.known_again():
             return self.append()
         batch = self._batch(epoch=self.model.epoch - 1, seq=self._stream.below(3))
         return self._refused("write in an old epoch", batch, ErrorCode.INVALID_PRODUCER_EPOCH)
 
     def new_epoch(self) -> Step:
-        """The first batch of the next epoch."""
+        """Write the first batch of the next epoch."""
         if not self.model.known_again():
             return self.append()
         return self.append(self._batch(epoch=self.model.epoch + 1, seq=0))
 
     def epoch_from_within(self) -> Step:
-        """A batch of the next epoch that is not its first."""
+        """Write a batch of the next epoch that is not its first."""
         if not self.model.known_again():
             return self.append()
         batch = self._batch(epoch=self.model.epoch + 1, seq=1 + self._stream.below(3))
@@ -318,19 +320,20 @@ class Steps(ReadSteps):
         return self._refused(what, batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
     def too_large(self) -> Step:
-        """A batch above the topic's own limit."""
+        """Write a batch above the topic's own limit."""
         batch = self._batch()
         request = self._send(batch.encode(size=MOST_BYTES))
         return self._refused("write too much", batch, ErrorCode.MESSAGE_TOO_LARGE, request)
 
     def far_ahead(self) -> Step:
-        """A batch of a time that is long to come."""
+        """Write a batch with a time in the distant future."""
         batch = self._batch()
         request = self._send(batch.encode(time=FAR_AHEAD))
         return self._refused("write of another age", batch, ErrorCode.INVALID_TIMESTAMP, request)
 
     def delete_records(self) -> Step:
-        """The log start moves, unless it is there already; a second request at once is for less."""
+        """Move the log start, unless it is there already. A second request, sent at once, asks for
+        less."""
         model, stream = self.model, self._stream
         off, lower = stream.below(model.end + 1), stream.below(model.end + 1)
         off, lower = max(off, lower), min(off, lower)
@@ -365,4 +368,4 @@ _STEPS: tuple[Callable[[Steps], Step], ...] = (
     *(Steps.read, Steps.read, Steps.read, Steps.read_beyond, Steps.read_beyond),
     *(Steps.delete_records, Steps.delete_topic),
 )
-"""What it does, as often as it stands here."""
+"""The steps to draw from. A step is drawn as often as it appears here."""

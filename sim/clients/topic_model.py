@@ -1,13 +1,13 @@
-"""The model of a topic that one client alone writes to, one request at a time.
+"""The model of a topic with one writer, which sends one request at a time.
 
-What such a client is answered follows from what it was answered before: each offset, each time,
-each refusal of a sequence. So the model is a list of batches, the log start, and one producer. It
-shares no code with the broker. A request that was not answered is asked again until it is, so
-between two steps nothing is uncertain.
+Each answer to such a client follows from the answers before: each offset, each time, each refusal
+of a sequence. So the model is a list of batches, the log start, and one producer. It shares no code
+with the broker. A request without an answer is sent again until there is one, so nothing is
+uncertain between two steps.
 
-Only one thing is: whether a node that answers a reader still leads. A node that was deposed without
-its knowledge shows an older state, which is right. `sure` says that the node led in the highest
-term when it was asked: then everything that was acknowledged is in its log.
+With one exception: whether a node that answers a reader still leads. A node that was deposed and
+does not know it shows an older state, and that is correct. `sure` says that the node led in the
+highest term when it was asked: then its log has everything that was acknowledged.
 
 Source: KIP-98; KIP-101; K-RULES; K-FETCH; K-LIST-OFFSETS.
 """
@@ -28,19 +28,19 @@ NOTHING: Found = (NO_OFFSET, NO_TIMESTAMP)
 
 
 class Written(NamedTuple):
-    """A batch: what is sent, and where it lies."""
+    """A batch: what is sent, and its offset."""
 
     values: tuple[int, ...]
-    """One for each record; it also gives the record its time."""
+    """One for each record; the time of the record follows from it."""
     pid: int
     epoch: int
     seq: int
-    """Of its first record."""
+    """The sequence of its first record."""
     off: Offset = 0
 
     @property
     def end(self) -> Offset:
-        """The offset behind it."""
+        """The offset after its last record."""
         return self.off + len(self.values)
 
     @property
@@ -49,25 +49,25 @@ class Written(NamedTuple):
         return (self.seq + len(self.values)) % SEQUENCES
 
     def encode(self, *, size: int = VALUE_BYTES, time: Millis | None = None) -> bytes:
-        """Its bytes, with records of `size` bytes; `time`: of each record, instead of its own."""
+        """Its bytes, with records of `size` bytes; `time` replaces the time of each record."""
         return encode(self.values, size, pid=self.pid, epoch=self.epoch, seq=self.seq, time=time)
 
     def told(self) -> tuple[object, ...]:
-        """What a reader sees of it."""
+        """Everything that a reader sees of it."""
         times = [time_of(each) for each in self.values]
         place = (self.off, len(self.values), times[0], max(times))
         return (*place, self.pid, self.epoch, self.seq, self.values)
 
 
 def seen(batch: RecordBatch, decoder: Decoder) -> tuple[object, ...]:
-    """A batch that was read, as `Written.told`."""
+    """The same of a batch that was read, to compare with `Written.told`."""
     place = (batch.base_offset, batch.record_count, batch.base_timestamp, batch.max_timestamp)
     numbers = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
     return (*place, *numbers, decoder.values(batch))
 
 
 class Extent(NamedTuple):
-    """Which records there are."""
+    """The offsets of the records that exist."""
 
     start: Offset
     end: Offset
@@ -80,18 +80,19 @@ class TopicModel:
     def __init__(self) -> None:
         self.batches: list[Written] = []
         self.coming: tuple[Written, ...] = ()
-        """The batches that are being written: readers may see them before their client hears."""
+        """The batches that are being written: readers may see them before the client has its
+        answer."""
         self.start: Offset = 0
         self.pid = -1
-        """The producer that writes now; -1 before the first."""
+        """The id of the producer that writes now; -1 before there is one."""
         self.epoch = 0
         self.next_seq = 0
         self.ids: set[int] = set()
-        """All producer ids that were handed out to this client."""
+        """All producer ids that this client was given."""
         self._epochs: dict[Offset, int] = {}
-        """The leader epoch of each batch that a reader was told, by its first offset."""
+        """The leader epochs that readers were told, by the first offset of the batch."""
         self.topics = 1
-        """How many topics there were so far, this one included."""
+        """How many topics there have been, including this one."""
 
     @property
     def end(self) -> Offset:
@@ -100,11 +101,11 @@ class TopicModel:
 
     @property
     def extent(self) -> Extent:
-        """Which records there are now."""
+        """The offsets of the records that exist now."""
         return Extent(self.start, self.end)
 
     def emptied(self) -> None:
-        """The topic was deleted and made again: nobody is known in it."""
+        """The topic was deleted, and is created again: it knows no producer."""
         self.topics += 1
         self.batches.clear()
         self.coming = ()
@@ -113,23 +114,24 @@ class TopicModel:
         self.pid = -1
 
     def began(self, pid: int, first: int) -> None:
-        """A new producer, whose first batch has this sequence."""
+        """There is a new producer, whose first batch has the sequence `first`."""
         self.ids.add(pid)
         self.pid, self.epoch, self.next_seq = pid, 0, first
 
     def writes(self, batch: Written) -> None:
-        """It is being written, and will lie behind all that is there or being written."""
+        """This batch is being written: after everything that is stored or being written."""
         end = self.coming[-1].end if self.coming else self.end
         self.coming += (batch._replace(off=end),)
 
     def stored(self, batch: Written) -> None:
-        """It lies at the end of the log now."""
+        """This batch is stored at the end of the log now."""
         self.batches.append(batch._replace(off=self.end))
         self.coming = self.coming[1:]
         self.epoch, self.next_seq = batch.epoch, batch.next_seq
 
     def known_again(self) -> list[Written]:
-        """The batches of this producer and epoch, oldest first; the last five are known again."""
+        """The batches of this producer and epoch, oldest first; the broker recognises the last
+        five."""
         found = []
         for each in reversed(self.batches):
             if (each.pid, each.epoch) != (self.pid, self.epoch):
@@ -137,17 +139,17 @@ class TopicModel:
             found.append(each)
         return found[::-1]
 
-    # ---- what a reader is told: each returns what is wrong, or nothing
+    # ---- what a reader is told; `wrong_*` return what the model says, or nothing if that is right
 
     def first_of(self, time: Millis) -> Found:
-        """The first record that is not older than that."""
+        """The first record that is not older than that time."""
         for off, of in self._times(self.start):
             if of >= time:
                 return off, of
         return NOTHING
 
     def largest(self) -> Found:
-        """The first record with the largest time. The whole batch at the log start counts."""
+        """The first record with the largest time. The batch at the log start counts as a whole."""
         kept = [each for each in self.batches if each.end > self.start]
         found = NOTHING
         for off, of in self._times(kept[0].off if kept else self.start):
@@ -156,13 +158,13 @@ class TopicModel:
         return found
 
     def wrong_end(self, asked: bool, found: PartitionListed, *, sure: bool) -> str:
-        """`asked`: where the log ends, else where it begins."""
+        """`asked`: whether the end of the log was asked for; else its beginning."""
         right = self.end if asked else self.start
         fits = found.offset == right if sure else 0 <= found.offset <= right
         return "" if fits else f"{'' if sure else 'at most '}{right}"
 
     def wrong_time(self, right: Found, found: PartitionListed, *, sure: bool) -> str:
-        """`right`: what the model finds; a node that is behind may find another record."""
+        """`right`: what the model finds. A node that lags behind may find another record."""
         told = (found.offset, found.timestamp)
         times = dict(self._times(0))
         if told != right and (sure or (told != NOTHING and times.get(told[0]) != told[1])):
@@ -172,7 +174,7 @@ class TopicModel:
     def wrong_fetch(
         self, off: Offset, found: PartitionFetched, decoder: Decoder, asked: Extent, *, sure: bool
     ) -> str:
-        """`off`: where it reads from; `asked`: what there was when it was asked."""
+        """`off`: where the reader reads from. `asked`: what there was when it asked."""
         there = [*self.batches, *self.coming]
         end = there[-1].end if there else 0
         if sure and not asked.start <= off <= end:
@@ -200,7 +202,8 @@ class TopicModel:
         ]
 
     def _other_epoch(self, off: Offset, told: int) -> str:
-        """What is wrong with the leader epoch of the record at an offset: that of its batch."""
+        """What is wrong with the leader epoch that a reader was told for the record at an
+        offset."""
         first = next((each.off for each in self.batches if each.off <= off < each.end), off)
         known = self._epochs.setdefault(first, told)
         return "" if known == told else f"leader epoch {known} of offset {off}, not {told}"

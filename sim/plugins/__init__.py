@@ -1,4 +1,4 @@
-"""What anybody adds to the simulator in a Python file: invariants, faults, mutants and clients.
+"""What a user adds to the simulator in a Python file: invariants, faults, mutants and clients.
 
 Not: those that come with Ottla.
 """

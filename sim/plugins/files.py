@@ -1,11 +1,12 @@
 """Plugins: the files that `--plugin` names, read and run once in each process that needs them.
 
-A command chooses its plugins, and an environment variable tells the processes that it starts. These
-load the same files when they first meet a setting that names one, before a run begins. The setting
-names the text of a file by its hash: a process that finds another text there refuses to go on.
+A command chooses its plugins. The processes that it starts learn them from an environment variable,
+and load the same files, before a run begins, when they first meet a setting that names one. The
+setting contains a hash of the text of each file: a process that finds another text refuses to go
+on.
 
-Nothing is run that was not chosen: a tape or a folder that names a plugin does not say where it
-lies, and whoever replays it names the file again.
+Only chosen files are run. A tape or a folder names a plugin, but not its path, so whoever replays
+it must name the file again.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ from ottla.sim.plugins.own import (
 )
 
 VARIABLE = "OTTLA_SIM_PLUGINS"
-"""Tells a process which files its command has chosen, as words of a shell."""
-_ABSENT = "plugins: {} has a part in this; name that file with --plugin FILE"
+"""The environment variable with the files that the command has chosen, as words of a shell."""
+_ABSENT = "plugins: this needs {}; name that file with --plugin FILE"
 _NAME = re.compile(r"[\w.-]+\.py", re.ASCII)
 
 
 def choose(paths: Sequence[Path]) -> None:
-    """Load the plugins of a command, and let the processes that it starts know them. None: this
-    command has no plugins. Raises `PluginError`, and `OSError` for a file that cannot be read."""
+    """Load the plugins of a command, and pass them on to the processes that it starts. Without
+    paths, the command has no plugins. Raises `PluginError`, and `OSError` for a file that cannot be
+    read."""
     load(paths)
     if paths:
         os.environ[VARIABLE] = shlex.join(map(str, paths))
@@ -52,7 +54,7 @@ def words() -> list[str]:
 
 
 def setting() -> str:
-    """The setting `plugins` of a command's runs. Raises `PluginError`."""
+    """The value of the setting `plugins` in a command's runs. Raises `PluginError`."""
     return load(_chosen())
 
 
@@ -61,7 +63,8 @@ def _chosen() -> list[Path]:
 
 
 def load(paths: Sequence[Path]) -> str:
-    """The setting that names these files, which are loaded. Raises `PluginError`, and `OSError`."""
+    """Load these files. Returns the setting that names them. Raises `PluginError`, and
+    `OSError`."""
     plugins = [_loaded(each) for each in dict.fromkeys(paths)]
     found = {each.key: each for each in plugins}
     for one, other in combinations(found.values(), 2):
@@ -76,8 +79,8 @@ def load(paths: Sequence[Path]) -> str:
 
 
 def check(told: str) -> None:
-    """Whether this process has the plugins that a setting names; those that were chosen are loaded
-    now. Raises `PluginError`."""
+    """Check that this process has the plugins in a setting. Chosen plugins that are not loaded yet
+    are loaded. Raises `PluginError` if one is missing."""
     for key in told.split():
         if key in LOADED:
             continue
@@ -90,8 +93,8 @@ def check(told: str) -> None:
 
 
 def as_chosen(told: str) -> str:
-    """The setting that names the plugins of this command, for a run whose setting was `told`. They
-    may have another text than then, and more of them may be there. Raises `PluginError` if one is
+    """The setting that names the plugins of this command, to replay a run whose setting was `told`.
+    Their text may have changed since, and there may be more of them. Raises `PluginError` if one is
     missing."""
     now = setting()
     if not now:
@@ -109,7 +112,7 @@ def _missing(key: str, now: str) -> str:
     name = key.partition(":")[0]
     for each in now.split():
         if each.partition(":")[0] == name:
-            return f"plugins: {key} is meant, but the text of {name} is another one now: {each}"
+            return f"plugins: {key} is named, but the text of {name} has changed: it is {each} now"
     return _ABSENT.format(name)
 
 
@@ -146,8 +149,8 @@ def _run(data: bytes, path: Path, module: ModuleType) -> None:
 
 
 def _check(plugin: Plugin, path: Path) -> None:
-    """Raises `PluginError` for one that adds nothing, and for a mutant that replaces what is not
-    there."""
+    """Raises `PluginError` for a plugin that adds nothing, and for a mutant that replaces something
+    that does not exist."""
     if not plugin.entries:
         raise PluginError(
             f"{path}: adds nothing; decorate a function with invariant, fault, mutant or client of "
@@ -163,7 +166,7 @@ def _check(plugin: Plugin, path: Path) -> None:
 
 
 def _told(error: BaseException, path: Path) -> str:
-    """An exception in one line, with the innermost line of that file that has a part in it."""
+    """An exception in one line, with the innermost line of that file that it passed through."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == str(path):

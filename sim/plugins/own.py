@@ -1,23 +1,23 @@
-"""What anybody adds to the simulator, in a Python file of their own (`--plugin FILE`).
+"""What a user adds to the simulator, in a Python file of their own (`--plugin FILE`).
 
-A function of that file becomes part of the simulator by a decorator. What it is for stands in its
-docstring, in one sentence.
+A decorator makes a function of that file part of the simulator. The docstring of the function says
+in one sentence what it is for.
 
 | decorator | what the function is given | what it does |
 |---|---|---|
-| `invariant` | the `Index` of a finished history | yields a row and a text where it does not hold |
+| `invariant` | the `Index` of a finished history | yields a row and a text for each violation |
 | `fault` | a `FaultContext` | brings a fault about now, and undoes it later |
 | `mutant` | `replace(owner, name, instead)` | switches a mechanism off for the length of a run |
-| `client` | a `Visit` (`sim/clients/visits.py`) | asks the nodes whatever it likes |
-| | as a class: a `Producer` | sends records, where the setting `client_model` names it |
+| `client` | a `Visit` (`sim/clients/visits.py`) | sends any requests to the nodes |
+| | on a class: a `Producer` | sends records, if the setting `client_model` names it |
 
-A run has the plugins that its setting `plugins` names, by the name of the file and a hash of its
-text, so that a tape, a sweep's folder and another process mean the same one. An invariant changes
-nothing in a run. A fault and a client change it, for better reasons than chance: all that they pick
-comes from the run's choices, so a seed replays. Ids begin with `my-`, as none of Ottla's does.
+A run has the plugins that its setting `plugins` names. The setting has the name of the file and a
+hash of its text, so a tape, the folder of a sweep and another process mean the same plugin. An
+invariant changes nothing in a run. Faults and clients change it, but everything that they pick
+comes from the run's choices, so a seed replays. Ids begin with `my-`; no id of Ottla's does.
 
-This module holds what was loaded; `files.py` reads the files. Rooms above ask `added` for
-what a run has of their kind, which is nothing, at no cost, where no plugin is named.
+This module holds what was loaded; `files.py` reads the files. Rooms above ask `added` for the
+plugins of their kind in a run. If the setting names no plugin, that costs nothing.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ PREFIX = "my-"
 MODULE = "ottla_plugin_"
 """Begins the name of the module that a file is loaded as."""
 ENTRIES = "__ottla__"
-"""The name in such a module under which decorators leave what they were given."""
+"""The name of the list in such a module to which decorators add their functions."""
 _ID = re.compile(r"my-[a-z0-9]+(-[a-z0-9]+)*")
 
 Settings: TypeAlias = Mapping[str, int | str | bool]
 Replace: TypeAlias = Callable[[Any, str, Any], None]
-"""What a mutant is given: let a name of a class or module stand for something else."""
+"""The argument of a mutant: it replaces the attribute `name` of a class or module."""
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class PluginError(ConfigError):
-    """A plugin does not make sense, or is not there; the text is one line that says why."""
+    """A plugin cannot be used, or is missing; the text says why in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Own:
 
 
 class OwnInvariant(Own):
-    """Yields a row and a text for each place where it does not hold; the first one counts."""
+    """Yields a row and a text for each place where it does not hold; only the first one counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +76,20 @@ class OwnFault(Own):
 
 @dataclass(frozen=True, slots=True)
 class OwnMutant(Own):
-    """The broker without a mechanism; `says` is what it lacks."""
+    """The broker without one mechanism; `says` names that."""
 
     settings: Settings = field(default_factory=dict)
-    """Under which its mechanism matters (`ottla sim mutants`)."""
+    """The settings under which its mechanism matters (`ottla sim mutants`)."""
     why: str = ""
-    """Why these."""
+    """Why these settings."""
 
 
 class OwnClient(Own):
-    """Whoever visits the nodes beside the producers and consumers of a run."""
+    """A client besides the producers and consumers of a run."""
 
 
 class OwnProducer(Own):
-    """A class of producers, such as one that Java's or librdkafka's is the base of."""
+    """A class of producers, for example one derived from Java's or librdkafka's."""
 
 
 AnyOwn = TypeVar("AnyOwn", bound=Own)
@@ -99,13 +99,12 @@ class Plugin(NamedTuple):
     """A file that was loaded."""
 
     key: str
-    """Its name and a hash of its text, `mine.py:0123456789abcdef`: so the setting `plugins` calls
-    it."""
+    """Its name and a hash of its text, `mine.py:0123456789abcdef`, as in the setting `plugins`."""
     entries: tuple[Own, ...]
 
     @property
     def name(self) -> str:
-        """Of the file, without its folder."""
+        """The name of the file, without its folder."""
         return self.key.partition(":")[0]
 
 
@@ -117,33 +116,33 @@ LOADED: dict[str, Plugin] = {}
 
 
 def invariant(id_: str) -> Callable[[Function], Function]:
-    """Judge each run that does not end early by this function as well, at its end. Raises
+    """This function also judges each run, at its end, unless the run ends early. Raises
     `PluginError`."""
     return _adding(OwnInvariant, id_)
 
 
 def fault(id_: str, *, nodes: int = 1) -> Callable[[Function], Function]:
-    """Have the nemesis draw this one, too; `nodes`: fewest with which it makes sense. Raises
-    `PluginError`."""
+    """The nemesis draws this fault, too. `nodes`: the fewest nodes with which it makes sense.
+    Raises `PluginError`."""
     return _adding(OwnFault, id_, nodes=nodes)
 
 
 def mutant(
     id_: str, *, settings: Settings | None = None, why: str = "as any seed draws them"
 ) -> Callable[[Function], Function]:
-    """Let the setting `mutants` name this one. `ottla sim mutants` sweeps it under `settings`;
-    `why` is said of them. Raises `PluginError`."""
+    """The setting `mutants` may name this mutant. `ottla sim mutants` sweeps it under `settings`;
+    `why` is the reason for them. Raises `PluginError`."""
     return _adding(OwnMutant, id_, settings=settings or {}, why=why)
 
 
 def client(id_: str) -> Callable[[Function], Function]:
-    """Call this function when the load of a run begins; or let the setting `client_model` name this
-    class of producers. Raises `PluginError`."""
+    """This function is called when the load of a run begins. Or, on a class: the setting
+    `client_model` may name this class of producers. Raises `PluginError`."""
     return _adding(OwnClient, id_)
 
 
 def _adding(kind: type[Own], id_: str, **options: Any) -> Callable[[Function], Function]:
-    if not isinstance(id_, str):  # as without the brackets: the decorated function
+    if not isinstance(id_, str):  # a decorator without brackets: this is the decorated function
         raise PluginError(f"{getattr(id_, '__name__', id_)} has no id; write one in brackets")
     if not _ID.fullmatch(id_):
         raise PluginError(
@@ -173,8 +172,8 @@ def _adding(kind: type[Own], id_: str, **options: Any) -> Callable[[Function], F
 
 
 def added(told: str, kind: type[AnyOwn]) -> tuple[AnyOwn, ...]:
-    """What the plugins that a setting names add of a kind. Raises `KeyError` for one that is not
-    loaded: settings are checked before."""
+    """Everything of one kind that the plugins in this setting add. Raises `KeyError` for a plugin
+    that is not loaded; settings are checked before."""
     if not told:
         return ()
     entries = (each for key in told.split() for each in LOADED[key].entries)
@@ -183,7 +182,7 @@ def added(told: str, kind: type[AnyOwn]) -> tuple[AnyOwn, ...]:
 
 @contextmanager
 def switched_off(ids: str, told: str) -> Iterator[None]:
-    """Within, the broker is without the mechanisms of those mutants of plugins that `ids` names."""
+    """Inside the context, the broker lacks the mechanisms of the plugins' mutants in `ids`."""
     off = [each for each in added(told, OwnMutant) if each.id in ids.split()]
     with replacing() as instead:
         for each in off:
@@ -193,7 +192,7 @@ def switched_off(ids: str, told: str) -> Iterator[None]:
 
 @contextmanager
 def replacing() -> Iterator[Replace]:
-    """Within, what is replaced stays replaced."""
+    """Inside the context, what is replaced stays replaced."""
     with ExitStack() as stack:
         yield partial(_replace, stack)
 
@@ -205,8 +204,8 @@ def _replace(stack: ExitStack, owner: Any, name: str, instead: Any) -> None:
 
 
 def plugin_in(error: BaseException) -> str:
-    """Where an exception comes from, if a plugin has a part in it: the file, the innermost function
-    of it and the line. Empty if none has."""
+    """The place in a plugin that an exception passed through: the file, and the innermost function
+    of that file with its line. Empty if it passed through none."""
     found, trace = "", error.__traceback__
     while trace is not None:
         found = _place(trace) or found

@@ -93,7 +93,7 @@ def test_processes_tapes_pages_and_printed_commands_carry_the_plugin(tmp_path):
     on = ottla("sweep", "--seeds", 2, "--jobs", 2, "--out", "out", *given, cwd=tmp_path)
     assert "2 were there already" in on.stdout
     tape = tmp_path / "out" / "failed" / "1.tape"
-    assert "mine.py has a part in this; name that file with --plugin" in refused("replay", tape)
+    assert "this needs mine.py; name that file with --plugin" in refused("replay", tape)
     small = ottla("shrink", tape, "--seconds", 2, "--plugin", "mine.py", cwd=tmp_path)
     assert "now: ottla sim replay small.tape --plugin mine.py\n" in small.stdout
     shown = ottla("explain", "small.tape", "--plugin", "mine.py", cwd=tmp_path)
@@ -157,7 +157,7 @@ def test_a_mistake_is_told_in_one_line(plugin, tmp_path):
     assert "no such fault: my-stalls" in refused(
         *seed, "--set", "faults=my-stalls", "--plugin", plugin
     )
-    assert "mine.py has a part in this" in refused(*seed, "--set", "plugins=mine.py:0")
+    assert "this needs mine.py" in refused(*seed, "--set", "plugins=mine.py:0")
     for word in (["--blind"], ["--page", tmp_path / "page.md"]):
         assert f"{word[0]} is for what comes with Ottla" in refused(
             "mutants", *word, "--plugin", plugin
