@@ -17,14 +17,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ottla.sim.history.history import KINDS, Event
 from ottla.sim.invariants.findings import ACKS_ALL, Row
 from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS, CheckerMutant, CheckerMutants
-
-if TYPE_CHECKING:
-    from ottla.sim.invariants.nodes import Nodes
 
 SEQUENCES = 1 << 31
 """Sequences run from 0 to 2147483647, then start at 0 again (K-SEQUENCE)."""
@@ -37,8 +33,8 @@ class Index:
         self.mutants = mutants
         self.unjudged: Counter[tuple[str, str]] = Counter()
         """How many answers no rule could judge, by invariant and kind of answer."""
-        self.nodes: Nodes | None = None
-        """What nodes had and knew (`nodes.py`); made when it is first asked for."""
+        self.derived: dict[type, object] = {}
+        """What other modules have computed from these rows for all checkers, by its class."""
         self.rows: dict[str, list[Row]] = {kind: [] for kind in KINDS}
         for event in events:
             self.rows[event.kind].append(event)

@@ -189,9 +189,10 @@ class Nodes:
 
 def nodes_of(index: Index) -> Nodes:
     """What nodes had and knew; made once for all checkers of the run."""
-    if index.nodes is None:
-        index.nodes = Nodes(index)
-    return index.nodes
+    found = index.derived.get(Nodes)
+    if not isinstance(found, Nodes):
+        found = index.derived[Nodes] = Nodes(index)
+    return found
 
 
 def told(index: Index, invariant: str, row: Row, what: str, wrong: str | None) -> Iterator[Anomaly]:

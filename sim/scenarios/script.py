@@ -80,8 +80,8 @@ from ottla.sim.scenarios.script_clients import Person, Sender
 from ottla.sim.scenarios.stage import Stage, commands_of
 from ottla.sim.scenarios.telling import KINDS, PLAIN, found, logs, tables, tell, verdict
 from ottla.sim.scenarios.wires import Wires
+from ottla.sim.settings.ranges import MAX_NODES
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.settings.told import MAX_NODES
 from ottla.sim.world.request_watch import note_unanswered
 from ottla.sim.world.world import STEP, BrokerBug, World
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ottla.sim.settings.ranges import MAX_NODES
+
 if TYPE_CHECKING:
     from ottla.sim.settings.settings import RunConfig
 
-MAX_NODES = 7
 ACKS = {"all": -1}
 """Words that clients use for numbers of this setting."""
 _MUTANT = re.compile(r"(?:sim-)?m(\d{1,2})", re.IGNORECASE)

@@ -15,10 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 
 from ottla.sim.studies.bronze import Work
-from ottla.sim.studies.engine import DUCKDB_LACKS
 from ottla.sim.studies.lake import SCRATCH, making
 from ottla.sim.studies.marks import Said, Told, marks_of
-from ottla.sim.studies.names import KIND
+from ottla.sim.studies.names import DUCKDB_LACKS, KIND
 from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
 from ottla.sim.sweeps.canary import Canary

@@ -22,12 +22,12 @@ from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH
 from ottla.sim.studies.marks import Said, Told
 from ottla.sim.studies.masters import check, is_named
+from ottla.sim.studies.names import DUCKDB_LACKS
 from ottla.sim.studies.study import StudyError
 from ottla.sim.sweeps.canary import Canary
 
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
 ENGINES = (SPARK, DUCKDB, AUTO)
-DUCKDB_LACKS = "engine duckdb: DuckDB is missing: pip install 'ottla[sim]'"
 MANY_RUNS = 1_000_000
 """About how many short runs two cores simulate and judge in a day (docs/reference/long-runs.md)."""
 JAVA = 17

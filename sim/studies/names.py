@@ -1,4 +1,4 @@
-"""The names of a study's tables.
+"""The names of a study's tables, and of the package that an engine lacks.
 
 In SQL silver tables have their own name, gold tables `gold_` and their name, because both have a
 table of requests. `sql/` says what is in each.
@@ -38,3 +38,4 @@ KIND = "kind"
 EVENTS = "ev"
 """Events of the runs in work, while silver tables and verdicts are made."""
 GOLD_PREFIX = "gold_"
+DUCKDB_LACKS = "engine duckdb: DuckDB is missing: pip install 'ottla[sim]'"

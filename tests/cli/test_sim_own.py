@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.commands.sim.app import app
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 PATCH = """\
@@ -51,7 +51,7 @@ def ottla(*words):
 def refused(*words):
     """The line that refuses a command."""
     told = CliRunner().invoke(app, [*map(str, words)])
-    assert isinstance(told.exception, SimUsageError), told.output
+    assert isinstance(told.exception, UsageError), told.output
     return str(told.exception)
 
 

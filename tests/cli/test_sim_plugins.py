@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.commands.sim.app import app
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 from sim_plugins import no_plugins, written
 
 TERMS = '''
@@ -60,7 +60,7 @@ def here(*words):
 def refused(*words):
     """The line that refuses a command."""
     told = here(*words)
-    assert isinstance(told.exception, SimUsageError), told.output
+    assert isinstance(told.exception, UsageError), told.output
     return str(told.exception)
 
 

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from ottla.commands.sim.app import app
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 from ottla.sim.sweeps import tape_file
 from ottla.sim.sweeps.shrink import Shrinker
 
@@ -115,7 +115,7 @@ def test_what_is_wrong_in_a_file_names_the_file(tmp_path, text):
     path = tmp_path / "c.toml"
     path.write_text(text)
     told = CliRunner().invoke(app, ["run", "--seed", "1", "--config", str(path)])
-    assert isinstance(told.exception, SystemExit | SimUsageError)
+    assert isinstance(told.exception, SystemExit | UsageError)
     assert f"--config {path}: " in f"{told.exception}{told.output}"
 
 
@@ -136,7 +136,7 @@ def test_diff_has_the_settings_of_the_side_that_is_a_seed(tape):
 def test_a_tape_refuses_settings(tape, verb):
     sides = [tape, tape] if verb == "diff" else [tape]
     told = CliRunner().invoke(app, [verb, *map(str, sides), *SHARED], standalone_mode=False)
-    assert isinstance(told.exception, SimUsageError)
+    assert isinstance(told.exception, UsageError)
     assert str(told.exception) == f"{tape}: {OWN}"
 
 

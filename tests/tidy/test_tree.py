@@ -4,7 +4,7 @@ import pytest
 
 from ottla.sim.chance import outside
 from tidy import docs
-from tidy.reached import imported_by_runs, left_out
+from tidy.reached import import_cycle, imported_by_runs, left_out
 from tidy.rules import RULES
 from tidy.source import ROOTS, Source, Violation, repository, sources
 from tidy.tables import APART, DECIDING
@@ -40,6 +40,20 @@ def test_rule_holds_everywhere(rule, files):
 
 def test_few_lines_of_the_core_name_any(files):
     assert 0 < sum(map(any_lines, files)) < MOST_ANY
+
+
+def test_no_modules_import_each_other(files):
+    """Two modules of one room may name each other's types, as a server and its connections do; the
+    import contract forbids even that between rooms (docs/decisions/0038)."""
+    assert import_cycle(files) == []
+
+
+def test_modules_that_import_each_other_are_found():
+    one = Source("log/one.py", "from ottla.log.two import Two")
+    lazy = "def make():\n    from ottla.log.one import One"
+    typed = "if TYPE_CHECKING:\n    from ottla.log.one import One"
+    assert set(import_cycle([one, Source("log/two.py", lazy)])) == {"log/one.py", "log/two.py"}
+    assert import_cycle([one, Source("log/two.py", typed)]) == []
 
 
 def test_all_that_a_simulated_run_imports_decides_or_is_named(files):

@@ -6,6 +6,7 @@ checkers only.
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from tidy.source import PACKAGES, Source
 from tidy.tables import APART, DECIDING, lies_in
@@ -21,8 +22,19 @@ def imported_by_runs(files: Sequence[Source], start: str = START) -> set[str]:
         path = waiting.pop()
         if path in known and path not in found:
             found.add(path)
-            waiting += _imports(known[path])
+            waiting += imported_when_run(known[path])
     return found
+
+
+def import_cycle(files: Sequence[Source]) -> list[str]:
+    """The paths of some modules that import each other when they run; empty if there are none."""
+    known = {file.path for file in files}
+    graph = {file.path: known.intersection(imported_when_run(file)) for file in files}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def left_out(reached: Collection[str], apart: Mapping[str, str] = APART) -> list[str]:
@@ -30,7 +42,7 @@ def left_out(reached: Collection[str], apart: Mapping[str, str] = APART) -> list
     return sorted(p for p in reached if p not in apart and not lies_in(p, DECIDING))
 
 
-def _imports(source: Source) -> Iterator[str]:
+def imported_when_run(source: Source) -> Iterator[str]:
     """Paths of modules of ours; some that there are not, where a name is no module."""
     waiting: list[ast.AST] = [source.tree]
     while waiting:
@@ -46,5 +58,6 @@ def _imports(source: Source) -> Iterator[str]:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in names:
             parts = name.split(".")
-            if parts[0] == "ottla" and len(parts) > 2 and parts[1] in PACKAGES:
-                yield "/".join(parts[1:]) + ".py"
+            if parts[0] == "ottla" and len(parts) > 1:
+                top = "" if parts[1] in PACKAGES else "src/ottla/"
+                yield f"{top}{'/'.join(parts[1:])}.py"

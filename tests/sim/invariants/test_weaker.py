@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.commands.sim.app import app
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.run import Verdict, run
@@ -61,7 +61,7 @@ def test_each_rule_of_clients_is_noted_once():
 def test_what_weakened_a_run_is_its_cause_so_nobody_looks_for_one(verb):
     words = [verb, "4", *(f"--set={line}" for line in ACKS_1.told().splitlines())]
     told = CliRunner().invoke(app, [each.replace(" = ", "=") for each in words])
-    assert isinstance(told.exception, SimUsageError), told.output
+    assert isinstance(told.exception, UsageError), told.output
     assert "the verdict is weakened: 25 of 123 records" in str(told.exception)
 
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from ottla.commands.sim import telling
 from ottla.commands.sim.app import app
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 from ottla.sim.machine.pythons import Found, mine, pythons
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.sweeps.meta import LIBRARIES, Plan, Variant, check, variants
@@ -163,7 +163,7 @@ def meta(*more):
 
 def refused(*more):
     done = asked(*more)
-    assert isinstance(done.exception, SimUsageError), done.output
+    assert isinstance(done.exception, UsageError), done.output
     return str(done.exception)
 
 

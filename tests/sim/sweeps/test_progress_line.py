@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from awaiting import await_that
 from ottla.commands.sim import telling
 from ottla.commands.sim.app import app
-from ottla.commands.sim.asking import SimUsageError
 from ottla.commands.sim.interrupting import interruptible
 from ottla.commands.sim.telling import BEAT_S, NOW_AND_THEN_S, Line, busy
+from ottla.commands.usage import UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -149,7 +149,7 @@ def test_a_line_that_nobody_can_be_shown_ends_no_command(monkeypatch):
 
     def gone(text):
         tried.append(text)
-        raise SimUsageError("standard output is closed")
+        raise UsageError("standard output is closed")
 
     monkeypatch.setattr(telling, "NOW_AND_THEN_S", 0)
     with Line(gone) as line:

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from ottla.commands.sim.app import app
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 from ottla.sim.machine.code_hash import code
 from ottla.sim.settings.settings import RunConfig
 
@@ -37,7 +37,7 @@ def refused(folder, seeds=30, settings=SHORT):
     """The one line of a sweep that was refused."""
     asked = ["sweep", "--seeds", str(seeds), *settings, "--out", str(folder)]
     done = CliRunner().invoke(app, asked, standalone_mode=False)
-    assert isinstance(done.exception, SimUsageError), done.exception
+    assert isinstance(done.exception, UsageError), done.exception
     (line,) = str(done.exception).splitlines()
     return line
 
@@ -74,7 +74,7 @@ def test_a_sweep_json_that_is_none_is_one_line(tmp_path, held):
     assert line.startswith(f"{tmp_path / 'sweep.json'}: ")
     assert line.endswith("; choose another folder")
     covered = CliRunner().invoke(app, ["cover", str(tmp_path)], standalone_mode=False)
-    assert isinstance(covered.exception, SimUsageError)
+    assert isinstance(covered.exception, UsageError)
     assert str(covered.exception).startswith(f"{tmp_path} holds no sweep: ")
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.commands.sim.app import app
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 from ottla.sim.run import run
 from ottla.sim.settings.settings_file import from_toml
 from ottla.sim.sweeps import sweep as sweep_module
@@ -132,6 +132,6 @@ def test_a_folder_with_a_setting_that_is_gone_is_one_line(tmp_path):
     plan = {"first": 0, "seeds": 1, "settings": "no_such_setting = 3", "code": "x"}
     (tmp_path / "sweep.json").write_text(json.dumps(plan))
     told = CliRunner().invoke(app, ["cover", str(tmp_path)], standalone_mode=False)
-    assert isinstance(told.exception, SimUsageError)
+    assert isinstance(told.exception, UsageError)
     assert f"{tmp_path}: its settings" in str(told.exception)
     assert "no such setting: no_such_setting" in str(told.exception)

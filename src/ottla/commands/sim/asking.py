@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.commands.usage import file_option, refused
+from ottla.commands.usage import UsageError, file_option, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -50,36 +50,32 @@ _TAPE = "a seed, or a file with a tape"
 _NOTHING_DRAWN = "with --whole nothing is drawn"
 
 
-class SimUsageError(typer.TyperException):
-    """A mistake of the user; the text says in one line what is wrong and what to do."""
-
-
 def seed_of(text: str) -> int:
-    """A seed as it was typed. Raises `SimUsageError`."""
+    """A seed as it was typed. Raises `UsageError`."""
     try:
         seed = int(text, 0)
     except ValueError:
-        raise SimUsageError(f"{text!r} is not a seed; write a number, or 0x and digits") from None
+        raise UsageError(f"{text!r} is not a seed; write a number, or 0x and digits") from None
     if seed < 0:
-        raise SimUsageError(f"{text!r} is not a seed; seeds are not negative")
+        raise UsageError(f"{text!r} is not a seed; seeds are not negative")
     if seed > MOST_SEED:
-        raise SimUsageError(f"{text[:40]}... is not a seed; seeds have at most 128 bits")
+        raise UsageError(f"{text[:40]}... is not a seed; seeds have at most 128 bits")
     return seed
 
 
 def mutant_named(text: str, known: Collection[str]) -> str:
-    """The id of a mutant as it was typed. Raises `SimUsageError`."""
+    """The id of a mutant as it was typed. Raises `UsageError`."""
     from ottla.sim.settings.told import mutant_id
 
     found = mutant_id(text)
     if found not in known:
-        raise SimUsageError(f"no such mutant: {text}; there are {', '.join(known)}")
+        raise UsageError(f"no such mutant: {text}; there are {', '.join(known)}")
     return found
 
 
 def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = False) -> RunConfig:
     """Settings from a file and the command line. `whole`: for a run that draws no settings. Raises
-    `SimUsageError`."""
+    `UsageError`."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.plugins.files import setting
     from ottla.sim.settings.settings_file import from_toml
@@ -89,7 +85,7 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
     for each in settings or ():
         name, equals, value = each.partition("=")
         if not equals:
-            raise SimUsageError(f"--set {each}: write NAME=VALUE")
+            raise UsageError(f"--set {each}: write NAME=VALUE")
         more[name] = meant(name, value if name == "mutants" else _value(value))
         _check_kind(name, more[name], each)
     if plugins := setting():
@@ -99,13 +95,13 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
         given = from_toml(text, more)
         check_faults(given)
     except ConfigError as error:
-        raise SimUsageError(str(error)) from None
+        raise UsageError(str(error)) from None
     _check_meant(given, whole=whole)
     return given
 
 
 def _text_of(path: Path, plugins: str) -> str:
-    """The text of a file of settings that are valid with these plugins. Raises `SimUsageError`,
+    """The text of a file of settings that are valid with these plugins. Raises `UsageError`,
     which names the file."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.settings.settings_file import from_toml
@@ -114,44 +110,44 @@ def _text_of(path: Path, plugins: str) -> str:
     try:
         check_faults(from_toml(text, {"plugins": plugins} if plugins else {}))
     except ConfigError as error:
-        raise SimUsageError(f"--config {path}: {error}") from None
+        raise UsageError(f"--config {path}: {error}") from None
     return text
 
 
 def toml_text(option: str, path: Path) -> str:
-    """The text of the file that this option names. Raises `SimUsageError`."""
+    """The text of the file that this option names. Raises `UsageError`."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise SimUsageError(f"{option} {path}: {refused(error, 'a TOML file')}") from None
+        raise UsageError(f"{option} {path}: {refused(error, 'a TOML file')}") from None
     except UnicodeDecodeError:
-        raise SimUsageError(
+        raise UsageError(
             f"{option} {path}: not TOML: it is not UTF-8 text; write it in UTF-8"
         ) from None
 
 
 def _check_meant(given: RunConfig, *, whole: bool) -> None:
-    """Check that these settings have a meaning for this kind of run. Raises `SimUsageError`."""
+    """Check that these settings have a meaning for this kind of run. Raises `UsageError`."""
     if not whole and given.flush == "off":
-        raise SimUsageError(
+        raise UsageError(
             "with flush=off the broker promises nothing, so a run cannot be judged; with --whole "
             "its losses are counted, and --failure names what goes wrong"
         )
     for name in ("faults", "fault_every_ms"):
         if whole and getattr(given, name):
-            raise SimUsageError(f"{name}: {_NOTHING_DRAWN}; name a --failure")
+            raise UsageError(f"{name}: {_NOTHING_DRAWN}; name a --failure")
 
 
 def _check_kind(name: str, value: int | str | bool, typed: str) -> None:
     """Check the type of a setting's value. Unknown names are reported elsewhere. Raises
-    `SimUsageError`."""
+    `UsageError`."""
     from ottla.sim.settings.settings import SETTINGS, RunConfig
 
     if name not in SETTINGS:
         return
     kind = type(getattr(RunConfig(), name))
     if kind is not type(value):
-        raise SimUsageError(f"--set {typed}: {_KINDS[kind]} is expected")
+        raise UsageError(f"--set {typed}: {_KINDS[kind]} is expected")
 
 
 def check_faults(config: RunConfig) -> None:
@@ -177,16 +173,16 @@ def _value(text: str) -> int | str | bool:
 
 
 def taped(what: str) -> bool:
-    """Whether the argument names a file, not a seed. Raises `SimUsageError`."""
+    """Whether the argument names a file, not a seed. Raises `UsageError`."""
     if not what.strip():
-        raise SimUsageError(f"the argument is empty; name {_TAPE}")
+        raise UsageError(f"the argument is empty; name {_TAPE}")
     path = Path(what)
     try:
         there = _is_there(path)
     except OSError as error:  # such as a name that is too long, or a folder that is closed to us
-        raise SimUsageError(f"{what}: {refused(error, _TAPE)}") from None
+        raise UsageError(f"{what}: {refused(error, _TAPE)}") from None
     if there and path.is_dir():
-        raise SimUsageError(f"{what}: is a folder; name {_TAPE}")
+        raise UsageError(f"{what}: is a folder; name {_TAPE}")
     return there
 
 
@@ -200,7 +196,7 @@ def _is_there(path: Path) -> bool:
 
 
 def check_scenario(what: str) -> None:
-    """Raises `SimUsageError` if the argument looks like a scenario, for commands that take none, or
+    """Raises `UsageError` if the argument looks like a scenario, for commands that take none, or
     if no scenario has this name."""
     if _SCENARIO.fullmatch(what) is None or taped(what):
         return
@@ -208,14 +204,14 @@ def check_scenario(what: str) -> None:
     from ottla.sim.scenarios.files import files
 
     if scenario_named(what) is not None:
-        raise SimUsageError(f"{what} is a scenario; to see it, run ottla sim explain {what}")
+        raise UsageError(f"{what} is a scenario; to see it, run ottla sim explain {what}")
     known = " ".join(each.stem.split("_")[0] for each in files())
-    raise SimUsageError(f"no such scenario: {what}; there are {known}")
+    raise UsageError(f"no such scenario: {what}; there are {known}")
 
 
 def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:
     """Run a seed under these settings, or a tape, which has its own settings. Raises
-    `SimUsageError`."""
+    `UsageError`."""
     from ottla.broker.errors import ConfigError
     from ottla.commands.sim.telling import busy
     from ottla.sim.chance.choices import Replayed
@@ -227,20 +223,20 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
         check_scenario(what)
         try:
             seed = seed_of(what)
-        except SimUsageError as error:
-            raise SimUsageError(f"{error}; nor is it a file") from None
+        except UsageError as error:
+            raise UsageError(f"{error}; nor is it a file") from None
         chosen = config_of(config, settings)
         with busy(f"running seed {seed}"):
             return run_seed(seed, chosen)
     if config is not None or settings:
-        raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
+        raise UsageError(f"{what}: a tape has its own settings; leave out --config and --set")
     try:
         kept = read(Path(what))
         check_faults(kept.case.config)
     except OSError as error:
-        raise SimUsageError(f"{what}: {refused(error, _TAPE)}") from None
+        raise UsageError(f"{what}: {refused(error, _TAPE)}") from None
     except (TapeError, ConfigError) as error:
-        raise SimUsageError(f"{what}: {error}") from None
+        raise UsageError(f"{what}: {error}") from None
     warn_of_other_code(f"{what}: kept", kept.code, "the run may be another")
     if kept.plugins != kept.case.config.plugins:
         with_ = f"with {kept.plugins}" if kept.plugins else "without plugins"
@@ -266,7 +262,7 @@ def whole_of(
     seed: str, config: Path | None, settings: list[str] | None, failure: str | None
 ) -> tuple[Outcome, Again]:
     """Run a seed under exactly these settings, to its end, as studies do; also returns a function
-    that runs it again. Raises `SimUsageError`."""
+    that runs it again. Raises `UsageError`."""
     from ottla.broker.arguments.spelling import called, listed
     from ottla.broker.errors import ConfigError
     from ottla.commands.sim.telling import busy
@@ -275,13 +271,13 @@ def whole_of(
 
     if failure is not None and failure not in BY_NAME:
         there = f"there is no such failure; there are {listed(BY_NAME)}"
-        raise SimUsageError(f"--failure {called(failure)}: {there}")
+        raise UsageError(f"--failure {called(failure)}: {there}")
     given = config_of(config, settings, whole=True)
     if failure is not None:
         _check_room(BY_NAME[failure], given)
     away_ms = given.client_trip_us // 1_000
     if given.request_timeout_ms <= away_ms:
-        raise SimUsageError(
+        raise UsageError(
             f"request_timeout_ms is {given.request_timeout_ms}, but a node is {away_ms} ms away "
             "from clients, there and back: no answer of it could come in time; "
             f"{_NOTHING_DRAWN} to fit, so set it higher"
@@ -294,22 +290,22 @@ def whole_of(
         with busy(f"running seed {seed} to its end"):
             return again(Drawn(seed_of(seed)), ()), again
     except ConfigError as error:
-        raise SimUsageError(f"{error}; {_NOTHING_DRAWN} to fit, so set it higher") from None
+        raise UsageError(f"{error}; {_NOTHING_DRAWN} to fit, so set it higher") from None
 
 
 def _check_room(failure: Plan, given: RunConfig) -> None:
-    """Check that the load lasts long enough for this failure. Raises `SimUsageError`."""
+    """Check that the load lasts long enough for this failure. Raises `UsageError`."""
     from ottla.broker.errors import ConfigError
 
     try:
         failure.check(given)
     except ConfigError as error:
-        raise SimUsageError(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
 def check_out(path: Path | None) -> None:
     """Check that a file can be written there, before work that takes minutes. Raises
-    `SimUsageError`."""
+    `UsageError`."""
     if path is None:
         return
     try:
@@ -317,7 +313,7 @@ def check_out(path: Path | None) -> None:
     except OSError as error:
         refusal = refused(error)
     if refusal:
-        raise SimUsageError(f"{path}: {refusal}")
+        raise UsageError(f"{path}: {refusal}")
 
 
 def _why_not(path: Path) -> str:
@@ -337,10 +333,10 @@ def _why_not(path: Path) -> str:
 
 
 def keep(path: Path, case: Case) -> None:
-    """Write the tape that replays a run. Raises `SimUsageError`."""
+    """Write the tape that replays a run. Raises `UsageError`."""
     from ottla.sim.sweeps.tape_file import write
 
     try:
         write(path, case)
     except OSError as error:
-        raise SimUsageError(f"{path}: {refused(error)}") from None
+        raise UsageError(f"{path}: {refused(error)}") from None

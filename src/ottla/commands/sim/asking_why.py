@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.commands.sim.asking import (
-    ConfigFile,
-    Jobs,
-    Settings,
-    SimUsageError,
-    What,
-    outcome_of,
-)
+from ottla.commands.sim.asking import ConfigFile, Jobs, Settings, What, outcome_of
 from ottla.commands.sim.explaining import check_page, title_of, write_and_say
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, passed, say
-from ottla.commands.usage import file_option
+from ottla.commands.usage import UsageError, file_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +43,7 @@ def why(
     check_page(out)
     outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:
-        raise SimUsageError(f"{what}: nothing to explain, {passed(outcome)}")
+        raise UsageError(f"{what}: nothing to explain, {passed(outcome)}")
     say(outcome.reason)
     line, done = Line(), 0
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import typer
 
-from ottla.commands.sim.asking import SimUsageError, check_out, seed_of, toml_text
+from ottla.commands.sim.asking import check_out, seed_of, toml_text
 from ottla.commands.sim.explaining import there, write
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.other_trees import words_of_others
 from ottla.commands.sim.telling import Line, say
+from ottla.commands.usage import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +50,7 @@ def sweep_blind(
     page: Path | None,
 ) -> NoReturn:
     """Carry out `mutants --blind`, and end the command. `range_`: the number of seeds and the first
-    one, as they were typed; None if not typed. Raises `SimUsageError`."""
+    one, as they were typed; None if not typed. Raises `UsageError`."""
     from ottla.sim.mutants.planted import PlantedError
     from ottla.sim.sweeps.blind import FIRST, SEEDS, Sweep
 
@@ -59,7 +60,7 @@ def sweep_blind(
     targets = {each.id: each for each in _targets(asked)}
     check_out(page)
     if page is not None and table is not None:
-        raise SimUsageError("--page keeps the mutants that come with Ottla, not those of --table")
+        raise UsageError("--page keeps the mutants that come with Ottla, not those of --table")
     kept = _Kept(page)
     seen = _Seen(len(targets), asked)
     found: list[BlindKills] = []
@@ -72,7 +73,7 @@ def sweep_blind(
                 seen.mutant(targets[each.id], each)
                 kept.keep(each)
     except PlantedError as error:
-        raise SimUsageError(str(error)) from None
+        raise UsageError(str(error)) from None
     seen.end(targets, found)
     survived = any(not each.killed and not targets[each.id].excuse for each in found)
     raise typer.Exit(1 if survived else 0)
@@ -88,13 +89,13 @@ class _Kept:
     early."""
 
     def __init__(self, page: Path | None):
-        """Raises `SimUsageError` for a page whose text would be lost."""
+        """Raises `UsageError` for a page whose text would be lost."""
         self._page = page
         if page is not None:
             self.keep(None)
 
     def keep(self, found: BlindKills | None) -> None:
-        """Write one more row; None only checks the page. Raises `SimUsageError`."""
+        """Write one more row; None only checks the page. Raises `UsageError`."""
         from ottla.sim.mutants.catalogue import CATALOGUE
         from ottla.sim.mutants.planted import shipped
         from ottla.sim.sweeps.blind import of_a_table, of_the_catalogue
@@ -108,13 +109,13 @@ class _Kept:
         try:
             rows = merged([] if found is None else [found], blind, by_id)
         except NotBlindError as error:
-            raise SimUsageError(f"--page {self._page}: {error}; name another file") from None
+            raise UsageError(f"--page {self._page}: {error}; name another file") from None
         if found is not None:
             write(self._page, f"{told}\n{section(rows, by_id)}")
 
 
 def _targets(asked: Asked) -> list[Target]:
-    """The mutants to sweep. Raises `SimUsageError`."""
+    """The mutants to sweep. Raises `UsageError`."""
     from ottla.sim.mutants.catalogue import CATALOGUE
     from ottla.sim.settings.told import mutant_id
     from ottla.sim.sweeps.blind import of_a_table, of_the_catalogue
@@ -128,13 +129,13 @@ def _targets(asked: Asked) -> list[Target]:
     found = []
     for each in dict.fromkeys(mutant_id(each).lower() for each in asked.only):
         if each not in by_id:
-            raise SimUsageError(f"no such mutant: {each}; there are {', '.join(by_id).upper()}")
+            raise UsageError(f"no such mutant: {each}; there are {', '.join(by_id).upper()}")
         found.append(by_id[each])
     return found
 
 
 def planted_in(table: Path | None) -> Sequence[Planted]:
-    """The planted mutants of a file, or those that come with Ottla. Raises `SimUsageError`."""
+    """The planted mutants of a file, or those that come with Ottla. Raises `UsageError`."""
     from ottla.sim.mutants.planted import PlantedError, read, shipped
 
     if table is None:
@@ -143,7 +144,7 @@ def planted_in(table: Path | None) -> Sequence[Planted]:
     try:
         return read(text)
     except PlantedError as error:
-        raise SimUsageError(f"--table {table}: {error}") from None
+        raise UsageError(f"--table {table}: {error}") from None
 
 
 class _Seen:

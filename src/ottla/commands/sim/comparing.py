@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ottla.commands.sim.asking import ConfigFile, Jobs, Settings, SimUsageError, config_of, seed_of
+from ottla.commands.sim.asking import ConfigFile, Jobs, Settings, config_of, seed_of
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say
+from ottla.commands.usage import UsageError
 
 if TYPE_CHECKING:
     from ottla.sim.machine.pythons import Found
@@ -90,7 +91,7 @@ def meta(
                 wrong += len(mismatches)
             wrong += _drivers_differ(line, done, plan.first, told)
     except InterpreterError as error:
-        raise SimUsageError(str(error)) from None
+        raise UsageError(str(error)) from None
     if not wrong:
         from ottla.sim.sweeps.bounds import bounded
 
@@ -140,19 +141,19 @@ class Others(NamedTuple):
     """True if the command looked for them, False if the user named them."""
 
     def require(self, versions: Sequence[str]) -> None:
-        """Raises `SimUsageError` unless each of these takes part."""
+        """Raises `UsageError` unless each of these takes part."""
         from ottla.sim.machine.pythons import mine
 
         for each in versions:
             if not _VERSION.fullmatch(each):
-                raise SimUsageError(f"--require-python {each}: write a version such as {mine()}")
+                raise UsageError(f"--require-python {each}: write a version such as {mine()}")
             if each in self.left_out:
                 lacking = self.left_out[each]
-                raise SimUsageError(
+                raise UsageError(
                     f"CPython {each} cannot take part, {lacking.lacks}; {_give(lacking)}"
                 )
             if each not in {mine(), *self.versions}:
-                raise SimUsageError(
+                raise UsageError(
                     f"CPython {each} does not take part; --python names the path of one"
                 )
 

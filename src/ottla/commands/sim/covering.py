@@ -19,7 +19,6 @@ from ottla.commands.sim.asking import (
     ConfigFile,
     Jobs,
     Settings,
-    SimUsageError,
     check_faults,
     config_of,
     seed_of,
@@ -28,6 +27,7 @@ from ottla.commands.sim.asking import (
 from ottla.commands.sim.explaining import check_page, given, write_and_say
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say
+from ottla.commands.usage import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -108,17 +108,17 @@ def _plan(
         begin = 0 if first is None else seed_of(first)
         return Plan(begin, seeds or SEEDS, config_of(config, settings).told())
     if first is not None or seeds is not None:
-        raise SimUsageError(f"{folder}: a sweep has its own seeds; leave out --first and --seeds")
+        raise UsageError(f"{folder}: a sweep has its own seeds; leave out --first and --seeds")
     if config is not None or settings:
-        raise SimUsageError(f"{folder}: a sweep has its own settings; leave out --config and --set")
+        raise UsageError(f"{folder}: a sweep has its own settings; leave out --config and --set")
     try:
         swept = swept_into(folder)
     except SweepError as error:
-        raise SimUsageError(str(error)) from None
+        raise UsageError(str(error)) from None
     try:
         check_faults(from_toml(swept.plan.settings))
     except ConfigError as error:
-        raise SimUsageError(f"{folder}: its settings are not this Ottla's: {error}") from None
+        raise UsageError(f"{folder}: its settings are not this Ottla's: {error}") from None
     warn_of_other_code(f"{folder}: swept", swept.code, "its seeds may be other runs")
     return swept.plan
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 
 MOVED = ("acks", "idempotence", "pipelining")
 OLD_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -16,14 +16,14 @@ OLD_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 def experiment(
     name: Annotated[str, typer.Argument(help="pipelining, idempotence or acks.")],
 ) -> None:
-    """Names the study that replaced an experiment. Always raises `SimUsageError`."""
+    """Names the study that replaced an experiment. Always raises `UsageError`."""
     from ottla.broker.arguments.spelling import called, listed
     from ottla.sim.studies.study import catalogue
 
     if name in MOVED:
-        raise SimUsageError(f"sim experiment {name} is now a study: ottla study run {name}")
+        raise UsageError(f"sim experiment {name} is now a study: ottla study run {name}")
     there = listed(catalogue())
-    raise SimUsageError(
+    raise UsageError(
         f"no such experiment: {called(name)}; experiments are studies now, and there are {there}: "
         "ottla study run NAME"
     )

@@ -17,7 +17,6 @@ from ottla.commands.sim.asking import (
     ConfigFile,
     Failure,
     Settings,
-    SimUsageError,
     Whole,
     check_out,
     check_scenario,
@@ -28,7 +27,7 @@ from ottla.commands.sim.asking import (
 )
 from ottla.commands.sim.other_trees import words_of_others
 from ottla.commands.sim.telling import busy, say
-from ottla.commands.usage import file_option, refused
+from ottla.commands.usage import UsageError, file_option, refused
 
 if TYPE_CHECKING:
     from ottla.sim.recording.record import Recording
@@ -59,17 +58,17 @@ def explain(
     if path is None:
         check_scenario(what)
         if mutant or act != 1:
-            raise SimUsageError(f"{what} is no scenario: --act and --mutant choose within one")
+            raise UsageError(f"{what} is no scenario: --act and --mutant choose within one")
         if whole or failure is not None:
             recording = _whole(what, config, settings, failure)
         else:
             recording = _run(what, config, settings)
     else:
         if config is not None or settings or whole or failure is not None:
-            raise SimUsageError(f"{what}: a scenario has its own settings")
+            raise UsageError(f"{what}: a scenario has its own settings")
         recording = _scenario(path, act, mutant)
     if partition is not None and partition not in recording.placement:
-        raise SimUsageError(f"--partition {partition}: the run has no such partition")
+        raise UsageError(f"--partition {partition}: the run has no such partition")
     if partition is not None:
         recording.command += f" --partition {partition}"
     with busy("drawing the page"):
@@ -145,45 +144,45 @@ def _scenario(path: Path, act: int, mutant: str) -> Recording:
             )
             return record_scenario(path, act, mutant, command, plugins=plugins)
     except NoSuchActError as error:
-        raise SimUsageError(f"--act {act}: {error}") from None
+        raise UsageError(f"--act {act}: {error}") from None
     except (ScenarioError, UnicodeDecodeError, OSError) as error:
-        raise SimUsageError(f"{path}: {error}") from None
+        raise UsageError(f"{path}: {error}") from None
 
 
 def there(path: Path) -> str:
     """The text of the file that a page would replace; empty if there is none. Raises
-    `SimUsageError`."""
+    `UsageError`."""
     try:
         return path.read_text(encoding="utf-8") if path.is_file() else ""
     except OSError as error:
-        raise SimUsageError(f"{path}: {refused(error)}") from None
+        raise UsageError(f"{path}: {refused(error)}") from None
     except UnicodeDecodeError:
         told = "is there, and no page: no text in UTF-8; name another file"
-        raise SimUsageError(f"{path}: {told}") from None
+        raise UsageError(f"{path}: {told}") from None
 
 
 def check_page(path: Path | None) -> None:
     """Check that a page may be written there: the folder exists, and the file is new or a page of
-    Ottla's. Raises `SimUsageError`."""
+    Ottla's. Raises `UsageError`."""
     from ottla.report.page.document import is_page
 
     check_out(path)
     text = "" if path is None else there(path)
     if text.strip() and not is_page(text):
-        raise SimUsageError(f"{path}: exists, and is not a page of Ottla's; name another file")
+        raise UsageError(f"{path}: exists, and is not a page of Ottla's; name another file")
 
 
 def write_and_say(path: Path, text: str) -> None:
-    """Write a page, and print its size. Raises `SimUsageError`."""
+    """Write a page, and print its size. Raises `UsageError`."""
     write(path, text)
     say(f"{path}: {len(text.encode()):,} bytes")
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page. Raises `SimUsageError`."""
+    """Write a page. Raises `UsageError`."""
     from ottla.sim.machine.files import write_whole
 
     try:
         write_whole(path, text.encode())
     except OSError as error:
-        raise SimUsageError(f"{path}: {refused(error)}") from None
+        raise UsageError(f"{path}: {refused(error)}") from None

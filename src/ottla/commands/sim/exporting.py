@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.commands.sim.asking import (
-    ConfigFile,
-    Settings,
-    SimUsageError,
-    What,
-    check_out,
-    outcome_of,
-)
+from ottla.commands.sim.asking import ConfigFile, Settings, What, check_out, outcome_of
 from ottla.commands.sim.telling import say
-from ottla.commands.usage import file_option, refused
+from ottla.commands.usage import UsageError, file_option, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,9 +55,9 @@ def export(
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    """Raises `SimUsageError`."""
+    """Raises `UsageError`."""
     try:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
-        raise SimUsageError(f"{path}: {refused(error)}") from None
+        raise UsageError(f"{path}: {refused(error)}") from None

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from ottla.commands.sim.asking import SimUsageError
 from ottla.commands.sim.other_trees import keep_words
+from ottla.commands.usage import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +51,6 @@ def interruptible(line: Line, told: Callable[[], str]) -> Iterator[None]:
             yield
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(told())
-        with suppress(OSError, SimUsageError):
+        with suppress(OSError, UsageError):
             line.clear()
         raise

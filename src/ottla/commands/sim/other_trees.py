@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from ottla.commands.sim.asking import SimUsageError
-from ottla.commands.usage import file_option, folder_option, refused
+from ottla.commands.usage import UsageError, file_option, folder_option, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +34,7 @@ _TYPED = "OTTLA_SIM_TREE"
 
 def moved_to_the_front(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The options of this module with their values, and the other words. Raises
-    `SimUsageError`."""
+    `UsageError`."""
     front, rest = [], []
     left = list(words)
     while left:
@@ -47,7 +46,7 @@ def moved_to_the_front(words: Sequence[str]) -> tuple[list[str], list[str]]:
         front.append(word)
         if not equals:
             if not left:
-                raise SimUsageError(f"{name}: what it names is missing")
+                raise UsageError(f"{name}: what it names is missing")
             front.append(left.pop(0))
     return front, rest
 
@@ -81,7 +80,7 @@ def choose(
         _choose_plugins(plugins)
         return
     if patch is not None and tree is not None:
-        raise SimUsageError("--patch and --tree: name one of them")
+        raise UsageError("--patch and --tree: name one of them")
     named = [word for each in plugins for word in ("--plugin", str(each))]
     words = [*context.meta[_TYPED], *named]
     if tree is not None:
@@ -92,16 +91,16 @@ def choose(
 
 
 def _choose_plugins(paths: Sequence[Path]) -> None:
-    """Load the plugins of this command. Raises `SimUsageError`."""
+    """Load the plugins of this command. Raises `UsageError`."""
     from ottla.sim.plugins.files import choose as choose_plugins
     from ottla.sim.plugins.own import PluginError
 
     try:
         choose_plugins(paths)
     except PluginError as error:
-        raise SimUsageError(f"--plugin {error}") from None
+        raise UsageError(f"--plugin {error}") from None
     except OSError as error:
-        raise SimUsageError(f"--plugin {error.filename}: {refused(error, 'a plugin')}") from None
+        raise UsageError(f"--plugin {error.filename}: {refused(error, 'a plugin')}") from None
 
 
 def keep_words(context: Any, words: Sequence[str]) -> list[str]:
@@ -113,25 +112,25 @@ def keep_words(context: Any, words: Sequence[str]) -> list[str]:
 
 
 def _package_of(tree: Path) -> Path:
-    """The folder of a checkout that a Python has to have on its path. Raises `SimUsageError`."""
+    """The folder of a checkout that a Python has to have on its path. Raises `UsageError`."""
     for each in (tree / "src", tree):
         if (each / "ottla" / "__init__.py").is_file():
             return each.resolve()
-    raise SimUsageError(f"--tree {tree}: has no src/ottla and no ottla; name a checkout of Ottla")
+    raise UsageError(f"--tree {tree}: has no src/ottla and no ottla; name a checkout of Ottla")
 
 
 @contextmanager
 def _copy_with(patch: Path) -> Iterator[Path]:
-    """A copy of this Ottla with the patch applied. Raises `SimUsageError`."""
+    """A copy of this Ottla with the patch applied. Raises `UsageError`."""
     from ottla.sim.machine import trees
     from ottla.sim.machine.patches import PatchError, patched
 
     try:
         found = patched(patch)
     except PatchError as error:
-        raise SimUsageError(f"--patch {patch}: {error}") from None
+        raise UsageError(f"--patch {patch}: {error}") from None
     except OSError as error:
-        raise SimUsageError(f"--patch {patch}: {refused(error, 'a patch')}") from None
+        raise UsageError(f"--patch {patch}: {refused(error, 'a patch')}") from None
     if found.left_out:
         told = ", ".join(found.left_out[:3])
         more = f" and {len(found.left_out) - 3} more" if len(found.left_out) > 3 else ""

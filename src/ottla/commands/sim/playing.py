@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from ottla.commands.sim.asking import SimUsageError, check_out
+from ottla.commands.sim.asking import check_out
 from ottla.commands.sim.telling import busy, say
-from ottla.commands.usage import file, refused
+from ottla.commands.usage import UsageError, file, refused
 
 
 def play(
@@ -44,9 +44,9 @@ def play(
         if write:
             scenario.write_text(played, encoding="utf-8")
     except (ScenarioError, UnicodeDecodeError) as error:
-        raise SimUsageError(f"{scenario}: {error}") from None
+        raise UsageError(f"{scenario}: {error}") from None
     except OSError as error:
-        raise SimUsageError(f"{scenario}: {refused(error, 'a scenario')}") from None
+        raise UsageError(f"{scenario}: {refused(error, 'a scenario')}") from None
     say(played.rstrip("\n"))
     differs = None if write else _first_difference(text, played)
     if differs:

@@ -3,7 +3,7 @@
 A run is named by its seed and the settings of its sweep, or by a file with its tape, which has its
 own settings. Each command imports what it needs of the simulator itself, so that `ottla up` does
 not pay for it. Status 1 means that something was found, such as an anomaly or a difference. Status
-2 is a mistake of the user (`SimUsageError`). `shrink` starts from a known anomaly: its status is 0
+2 is a mistake of the user (`UsageError`). `shrink` starts from a known anomaly: its status is 0
 when it is done.
 """
 
@@ -22,7 +22,6 @@ from ottla.commands.sim.asking import (
     ConfigFile,
     Failure,
     Settings,
-    SimUsageError,
     What,
     Whole,
     check_out,
@@ -37,7 +36,7 @@ from ottla.commands.sim.interrupting import interruptible
 from ottla.commands.sim.other_trees import words_of_others
 from ottla.commands.sim.telling import Line, busy, passed, say, say_object, tell
 from ottla.commands.sim.telling import show as show_outcome
-from ottla.commands.usage import file_option
+from ottla.commands.usage import UsageError, file_option
 
 if TYPE_CHECKING:
     from ottla.sim.run import Outcome
@@ -65,7 +64,7 @@ def run(
 
     if whole or failure is not None:
         if tape is not None:
-            raise SimUsageError(
+            raise UsageError(
                 "--tape: a tape replays a run of a sweep, so it needs a run without --whole"
             )
         tell(whole_of(seed, config, settings, failure)[0], as_json=as_json)
@@ -102,7 +101,7 @@ def show(
 
     for each in kind or ():
         if each not in KINDS:
-            raise SimUsageError(f"no such kind: {each}; there are {', '.join(KINDS)}")
+            raise UsageError(f"no such kind: {each}; there are {', '.join(KINDS)}")
     outcome = outcome_of(what, config, settings)
     rows = [row for row in outcome.rows if not kind or row.kind in kind]
     for row in rows[-last:]:
@@ -154,11 +153,11 @@ def shrink(
     from ottla.sim.sweeps.tape_file import Case
 
     if isnan(seconds):  # it passes the check of the minimum, and would never be over
-        raise SimUsageError(f"--seconds {seconds}: is not a number; give a time in seconds")
+        raise UsageError(f"--seconds {seconds}: is not a number; give a time in seconds")
     check_out(out)
     outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:
-        raise SimUsageError(f"{what}: nothing to shrink, {passed(outcome)}")
+        raise UsageError(f"{what}: nothing to shrink, {passed(outcome)}")
     line, until = Line(), monotonic() + seconds
     line.doing("replaying with fewer choices")
 

@@ -20,7 +20,6 @@ from ottla.commands.sim.asking import (
     ConfigFile,
     Jobs,
     Settings,
-    SimUsageError,
     check_faults,
     check_out,
     config_of,
@@ -32,7 +31,7 @@ from ottla.commands.sim.explaining import given, there, write
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.other_trees import words_of_others
 from ottla.commands.sim.telling import Line, say, say_object
-from ottla.commands.usage import file_option, folder_option
+from ottla.commands.usage import UsageError, file_option, folder_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,7 +74,7 @@ def sweep(
     except VoidSweepError:
         raise typer.Exit(1) from None
     except SweepError as error:
-        raise SimUsageError(str(error)) from None
+        raise UsageError(str(error)) from None
     seen.end()
     raise typer.Exit(1 if seen.found["failed"] else 0)
 
@@ -135,7 +134,7 @@ class _Seen:
 
     def interrupted(self, *, kept: bool) -> str:
         """The last line of a sweep that is ended early."""
-        with suppress(OSError, SimUsageError):  # the reader may have been interrupted, too
+        with suppress(OSError, UsageError):  # the reader may have been interrupted, too
             self._last_line()
         on = "the same command goes on" if kept else "with --out DIR the same command would go on"
         return f"{self._done} of {self._seeds} seeds are done, {on}"
@@ -241,12 +240,12 @@ def mutants(
     """
     for word, given_too in (("--blind", blind), ("--page", page is not None)):
         if given_too and _plugins():
-            raise SimUsageError(f"{word} is for what comes with Ottla; leave it out, or --plugin")
+            raise UsageError(f"{word} is for what comes with Ottla; leave it out, or --plugin")
     if blind:
         sweep_blind(only or (), (seeds, first), jobs, table=table, to_the_end=to_the_end, page=page)
     for word, given_too in (("--table", table is not None), ("--to-the-end", to_the_end)):
         if given_too:
-            raise SimUsageError(f"{word} is for blind sweeps; say --blind, or leave it out")
+            raise UsageError(f"{word} is for blind sweeps; say --blind, or leave it out")
     _matrix(only or (), seeds or 500, seed_of(first or "0"), jobs, page)
 
 
@@ -299,7 +298,7 @@ def _plugins() -> str:
 
 
 def _mutants_of(plugins: str) -> dict[str, Row]:
-    """The mutants of plugins, by id. Raises `SimUsageError` for settings that make no sense."""
+    """The mutants of plugins, by id. Raises `UsageError` for settings that make no sense."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.mutants.catalogue import of_plugins
     from ottla.sim.sweeps.kills import settings_of
@@ -309,7 +308,7 @@ def _mutants_of(plugins: str) -> dict[str, Row]:
         try:
             check_faults(settings_of(each, plugins))
         except ConfigError as error:
-            raise SimUsageError(f"--plugin: the settings of {each.id}: {error}") from None
+            raise UsageError(f"--plugin: the settings of {each.id}: {error}") from None
     return own
 
 
@@ -342,7 +341,7 @@ def _interrupted(done: int, asked: int, page: Path | None) -> str:
 
 
 def _check_page(path: Path | None) -> None:
-    """Raises `SimUsageError` for a page whose text would be lost."""
+    """Raises `UsageError` for a page whose text would be lost."""
     from ottla.sim.sweeps.blind_page import split
     from ottla.sim.sweeps.mutants_page import NotAPageError, check
 
@@ -351,4 +350,4 @@ def _check_page(path: Path | None) -> None:
     try:
         check(split(there(path))[0])
     except NotAPageError as error:
-        raise SimUsageError(f"--page {path}: {error}; name another file, or mend it") from None
+        raise UsageError(f"--page {path}: {error}; name another file, or mend it") from None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import typer
 
-from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.usage import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,10 +93,10 @@ def passed(outcome: Outcome) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line at once. Raises `SimUsageError` if standard output is closed or full."""
+    """Print a line at once. Raises `UsageError` if standard output is closed or full."""
     out: Any = sys.stdout  # None if the parent process had closed it
     if out is None:
-        raise SimUsageError("standard output is closed")
+        raise UsageError("standard output is closed")
     try:
         out.write(line + "\n")
         out.flush()
@@ -105,7 +105,7 @@ def say(line: str) -> None:
     except OSError as error:
         with pathlib.Path(os.devnull).open("wb") as nowhere:  # for what is left in the buffer
             os.dup2(nowhere.fileno(), out.fileno())
-        raise SimUsageError(f"standard output: {error.strerror}") from None
+        raise UsageError(f"standard output: {error.strerror}") from None
 
 
 class Line:
@@ -147,7 +147,7 @@ class Line:
 
     def _beat(self) -> None:
         while not self._over.wait(BEAT_S):
-            with suppress(OSError, ValueError, SimUsageError):  # nobody reads it any more
+            with suppress(OSError, ValueError, UsageError):  # nobody reads it any more
                 self.beat()
 
     def show(self, text: str) -> None:
