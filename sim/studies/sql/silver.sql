@@ -467,12 +467,11 @@ LEFT JOIN (
 -- inv_us BIGINT: when it was handed over
 -- ok_us BIGINT: when its client counted it as acknowledged
 -- latency_us BIGINT: ok_us - inv_us
--- lost BIGINT: 1 if it is not in the canonical log, and was not deleted. With acks 0 no answer
--- gives its offset, so it may have been among the records that were deleted. NULL if the run ended
--- before the logs were read
+-- lost BIGINT: 1 if it is not in the canonical log, and was not deleted. With acks 0 its offset is
+-- not known, so it may be one of the deleted ones. NULL if the run ended before the logs were read
 -- took VARCHAR: how it was lost: truncate or crash (of a node that had it), refused (with acks 0
--- nobody hears of it), never arrived, undecided (in a log, but not committed when the run ended),
--- unknown; NULL if it is not lost
+-- nobody hears of it), never arrived, undecided (in a log, but not committed at the end), unknown;
+-- NULL if it is not lost
 -- took_eid BIGINT: the first row after it was written that truncated the log below it; else NULL
 -- took_code VARCHAR: how it was refused; else NULL
 SELECT a.run_id, a.variant, a.partition, a.op, a.off, a.acks, a.inv_us, a.ok_us,
