@@ -10,8 +10,9 @@ from typing import cast
 
 from ottla.broker.wire.byte_call import ByteCall
 from ottla.broker.wire.pipeline import Slot
+from ottla.broker.wire.translation.packing import JOIN_BELOW_BYTES
 
-JOIN_BELOW_BYTES = 1 << 16
+ONE_PIECE_BYTES = 1 << 16
 """Answers of fewer bytes are joined: a copy is cheaper than several pieces."""
 
 PORTION_BYTES = 1 << 20
@@ -81,7 +82,7 @@ class Outgoing:
 
 def write(transport: asyncio.Transport, pieces: Sequence[bytes | memoryview], total: int) -> None:
     """Give `pieces`, of `total` bytes together, to the transport."""
-    if total < JOIN_BELOW_BYTES or total < 4096 * len(pieces):
+    if total < ONE_PIECE_BYTES or total < JOIN_BELOW_BYTES * len(pieces):
         transport.write(b"".join(pieces))
     else:
         # Before 3.12.9 and 3.13.2 CPython's writelines does not pause writing at the high-water

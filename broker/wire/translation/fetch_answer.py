@@ -7,7 +7,9 @@
 
 Version 12 is flexible: it has compact arrays, strings and records, and tagged fields (KIP-482). The
 diverging epoch is a tagged field (tag 0 of a partition: epoch, end offset). The answer is a list of
-pieces; records are views of the batches in the log, with their stamps.
+pieces. Records are views of the batches in the log, with their stamps. Small batches are joined as
+they are packed: thirty answers of 20,000 batches each were a million pieces, and what sends them
+took turns of 100 ms.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from struct import Struct
 
 from ottla.broker.wire.answers import FetchAnswer, PartitionFetched
 from ottla.broker.wire.api.call import Steps
-from ottla.broker.wire.translation.packing import INT, Piece, count, string, varint
+from ottla.broker.wire.translation.packing import INT, Piece, add_few, count, string, varint
 
 FLEXIBLE_FROM = 12
 NO_SESSION = 0
@@ -63,10 +65,14 @@ def _partition(version: int, read: PartitionFetched, pieces: list[Piece]) -> Ste
         head += INT.pack(-1)
     size = sum(map(len, read.batches)) + (read.cut[1] if read.cut else 0)
     pieces.append(head + (varint(size + 1) if flexible else INT.pack(size)))
+    parts: list[Piece] = []
     for number, batch in enumerate(read.batches, 1):
-        pieces.extend(batch.parts())
+        parts.extend(batch.parts())
         if number % BATCHES_A_UNIT == 0:
+            add_few(parts, pieces)
+            parts.clear()
             yield 1
+    add_few(parts, pieces)
     if read.cut is not None:
         batch, cut_at = read.cut
         pieces.extend(batch.beginning(cut_at))

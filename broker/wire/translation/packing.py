@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import TypeAlias
 
@@ -9,6 +10,8 @@ Piece: TypeAlias = bytes | memoryview
 """A piece of an encoded answer."""
 INT = Struct(">i")
 SHORT = Struct(">h")
+JOIN_BELOW_BYTES = 4096
+"""Pieces that are smaller than this on average are joined: a copy is cheaper than many pieces."""
 
 
 def varint(value: int) -> bytes:
@@ -34,3 +37,11 @@ def string(text: str | None, flexible: bool) -> bytes:
 def count(items: int, flexible: bool) -> bytes:
     """The length before the items of an array, compact or not."""
     return varint(items + 1) if flexible else INT.pack(items)
+
+
+def add_few(parts: Sequence[Piece], pieces: list[Piece]) -> None:
+    """Append `parts` to `pieces`, as one piece if they are small."""
+    if sum(map(len, parts)) < JOIN_BELOW_BYTES * len(parts):
+        pieces.append(b"".join(parts))
+    else:
+        pieces += parts

@@ -216,7 +216,11 @@ def _reads(plan: Plan) -> Iterator[tuple[str, Attack]]:
     yield "Fetch, unknown partitions", send(fetch(NOBODY, absent))
     yield "Fetch, idle partitions", send(fetch(WIDE, plan.partitions))
     yield "Fetch of 2 GiB", send(fetch(TOPIC, 1, 2**31 - 1))
-    yield "Fetch of 2 GiB in small batches", send(fetch(SMALL, 1, 2**31 - 1))
+    small = fetch(SMALL, 1, 2**31 - 1)
+    yield "Fetch of 2 GiB in small batches", send(small)
+    most = plan.clients * 3 // 5
+    yield f"Fetch of 2 GiB in small batches, {most} clients", send(small, clients=most)
+    yield "Fetch of 1 MiB in small batches, 64 at once", send(*[fetch(SMALL, 1)] * 64)
 
     def each(api: str, version: int, part: Callable[[int], Any], **fields: Any) -> Iterator[bytes]:
         name = "topic" if api == "offset_for_leader_epoch" else "name"
