@@ -342,3 +342,20 @@ _PLAIN: dict[str, Callable[[Entity], Entity]] = {
 def id_bytes(topic_id: UUID | None) -> bytes:
     """A topic id of kio as 16 bytes."""
     return ZERO_ID if topic_id is None else topic_id.bytes
+
+
+def error_name(code: int) -> str | int:
+    """Kafka's name of an error code; the number itself if kio does not know it."""
+    if code not in _error_names:
+        errors = load("kio.schema.errors")
+        _error_names.update({int(each): each.name.upper() for each in errors.ErrorCode})
+    return _error_names.get(code, code)
+
+
+def error_names() -> frozenset[str]:
+    """Kafka's names of all error codes that kio knows."""
+    error_name(0)
+    return frozenset(_error_names.values())
+
+
+_error_names: dict[int, str] = {}

@@ -1,9 +1,10 @@
 """The command `ottla`: the one composition root, above all packages.
 
-    ottla up     a cluster in the foreground, for any Kafka client
-    ottla demo   the main job: two idempotent producers write while leaders fail; then the proof
-    ottla sim    simulated runs and sweeps
-    ottla study  many simulated runs as a data pipeline, and the audit of a topic
+    ottla up       a cluster in the foreground, for any Kafka client
+    ottla demo     the main job: two idempotent producers write while leaders fail; then the proof
+    ottla sim      simulated runs and sweeps
+    ottla study    many simulated runs as a data pipeline, and the audit of a topic
+    ottla compare  any broker beside a profile, case by case
 
 A mistake of the user ends with one line on standard error that says what to do, and status 2.
 Nothing heavy is imported before it is needed, so that `ottla up` acknowledges its first record
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from ottla import __version__
+from ottla.commands.compare import compare
 from ottla.commands.saying import first_of, ready_object, unusable
 from ottla.commands.sim.app import app as sim_app
 from ottla.commands.sim.telling import Line, say
@@ -298,3 +300,4 @@ async def _start(cluster: AsyncCluster) -> None:
 
 
 app.command()(demo)
+app.command()(compare)

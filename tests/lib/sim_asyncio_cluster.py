@@ -19,13 +19,13 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.topics.topic import Topic
+from ottla.sim.asyncio_runs.clockwork import LoopClockwork, LoopPort
 from ottla.sim.asyncio_runs.event_loop import DeterministicLoop
 from ottla.sim.asyncio_runs.network import StreamNetwork
 from ottla.sim.asyncio_runs.outside import PATCHES, Patch
 from ottla.sim.asyncio_runs.policies import Policy, shuffled
 from ottla.sim.asyncio_runs.run import Outcome, run
 from ottla.sim.chance.choices import Choices
-from sim_asyncio_clockwork import LoopClockwork, LoopPort
 
 TOPIC = "orders"
 PARTITIONS = 2

@@ -110,12 +110,13 @@ def _above(path: Path) -> Path:
     return next((each for each in path.parents if each.exists()), path.parent)
 
 
-def check_profile(profile: str) -> None:
-    """Raises `UsageError` when there is no profile of that name."""
+def check_profile(profile: str, option: str = "--profile", otherwise: str = "") -> str:
+    """The full name of a profile. Raises `UsageError` when there is no profile of that name;
+    `otherwise` is what else the option takes."""
     from ottla.broker.errors import UnknownProfileError
     from ottla.broker.profiles.named import profile_named
 
     try:
-        profile_named(profile)
+        return profile_named(profile).name
     except UnknownProfileError as error:
-        raise UsageError(f"--profile: {error.args[0]}") from None
+        raise UsageError(f"{option}: {error.args[0]}{otherwise}") from None

@@ -223,7 +223,7 @@ def test_a_folder_keeps_its_number_of_nodes(tmp_path, nodes):
         assert list(cluster.describe().topics) == ["t"]
 
 
-@pytest.mark.parametrize("command", ["compare", "proxy"])
+@pytest.mark.parametrize("command", ["fuzz", "proxy"])
 def test_there_is_no_command_for_what_is_later_work(command):
     outcome = CliRunner().invoke(app, [command])
     assert outcome.exit_code == 2

@@ -273,6 +273,7 @@ CONFINED = {
         "src/ottla/demo/",
         "src/ottla/commands/sim/",
         "src/ottla/commands/study/",
+        "src/ottla/commands/compare.py",
         "src/ottla/commands/up_options.py",
         "src/ottla/commands/usage.py",
     ),

@@ -9,13 +9,13 @@ import json
 import pytest
 
 from ottla.broker.cluster.async_cluster import AsyncCluster
+from ottla.sim.asyncio_runs.clockwork import LoopClockwork, LoopPort
 from ottla.sim.asyncio_runs.engine import RunFailedError
 from ottla.sim.asyncio_runs.outside import PATCHES
 from ottla.sim.asyncio_runs.policies import fifo, pct, shuffled, starving
 from ottla.sim.asyncio_runs.run import run
 from ottla.sim.asyncio_runs.steps import first_difference
 from ottla.sim.chance.choices import Drawn, Replayed, Tape
-from sim_asyncio_clockwork import LoopClockwork, LoopPort
 from sim_asyncio_cluster import (
     cut_the_leader_off,
     exactly_once_in_order,

@@ -1,0 +1,261 @@
+"""The brokers that can be compared: who plays a case, and where.
+
+| class | a broker |
+|---|---|
+| `LiveBroker` | at an address, over TCP; whatever it is |
+| `ProfileBroker` | a profile of Ottla's, on the deterministic loop: a fresh node for each case |
+| `WireBroker` | the same profile as a cluster that serves over TCP, for all cases |
+| `ottla.compare.recordings` | a broker that was recorded |
+
+A case is played with the versions that the target serves, also to the other broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol, Self
+
+from ottla.broker.client import Client
+from ottla.broker.cluster.async_cluster import AsyncCluster
+from ottla.broker.errors import ConfigError, ErrorCode, FrameError
+from ottla.broker.wire.client_requests import API_KEYS
+from ottla.compare.case import Case
+from ottla.compare.conversation import Conversation, Start
+from ottla.compare.errors import CompareError
+from ottla.compare.requests import USUAL_VERSIONS, Versions
+from ottla.compare.topics import POLL_SECONDS, Topics, served_versions
+from ottla.compare.transcript import Transcript
+from ottla.sim.asyncio_runs.clockwork import LoopClockwork, LoopPort
+from ottla.sim.asyncio_runs.event_loop import DeterministicLoop
+from ottla.sim.asyncio_runs.outside import PATCHES
+from ottla.sim.asyncio_runs.run import run
+from ottla.sim.world.clocks import EPOCH_MS
+
+CONNECT_SECONDS = 10.0
+SEED = 1
+_OURS = [each for each in PATCHES if not each.module.startswith("aiokafka")]
+"""No client library runs here."""
+
+
+class Broker(Protocol):
+    """Who plays cases. Used as a context."""
+
+    name: str
+    """For people."""
+
+    def versions(self) -> Versions:
+        """The versions it serves, by API key. Raises `CompareError`."""
+
+    def play(self, case: Case, versions: Versions) -> Transcript:
+        """Play a case. Raises `CompareError` if that is not possible."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+
+
+def names_of(case: Case, run_name: str) -> dict[str, str]:
+    """The topics of a case, and their names in one run."""
+    short = case.name.rpartition("/")[2][:120]
+    return {each: f"ottla-compare-{run_name}-{short}-{each}"[:249] for each in case.names}
+
+
+async def _played(
+    case: Case, start: Start, address: tuple[str, int], broker: int | None
+) -> Transcript:
+    """Make the topics, play the case, delete the topics."""
+    host, port = address
+    client = await Client.connect(host, port)
+    topics = Topics(client, start.versions, broker)
+    try:
+        await topics.make(case, start.names)
+
+        async def dial() -> Any:
+            return await asyncio.open_connection(host, port)
+
+        return await Conversation(case, dial, start).play()
+    finally:
+        with suppress(CompareError):
+            if start.names:
+                await topics.delete(start.names.values())
+        client.close()
+
+
+# ---- a profile, in process
+
+
+class ProfileBroker:
+    """A profile on the deterministic loop: see the module's docstring."""
+
+    def __init__(self, profile: str):
+        self.name = profile
+        self._profile = profile
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left of a case."""
+
+    def versions(self) -> Versions:
+        """See `Broker`."""
+
+        async def ask(address: tuple[str, int]) -> Versions:
+            client = await Client.connect(*address)
+            try:
+                return await served_versions(client)
+            finally:
+                client.close()
+
+        found: Versions = self._run(ask)
+        return found
+
+    def play(self, case: Case, versions: Versions) -> Transcript:
+        """See `Broker`."""
+        start = Start(self.name, versions, names_of(case, "0"), EPOCH_MS)
+
+        async def played(address: tuple[str, int]) -> Transcript:
+            return await _played(case, start, address, None)
+
+        found: Transcript = self._run(played)
+        return found
+
+    def _run(self, program: Callable[[tuple[str, int]], Any]) -> Any:
+        async def main(loop: DeterministicLoop) -> Any:
+            cluster = AsyncCluster(
+                1,
+                profile=self._profile,
+                seed=SEED,
+                clockwork=lambda _: LoopClockwork(loop),
+                open_port=LoopPort,
+            )
+            await cluster.start()
+            try:
+                return await program(cluster.addresses[1])
+            finally:
+                await cluster.stop()
+
+        try:
+            return run(main, seed=SEED, patches=_OURS).result
+        except ConfigError as error:
+            raise CompareError(str(error)) from None
+
+
+# ---- a broker at an address
+
+
+class LiveBroker:
+    """A broker at an address; of a cluster the one at that address, else the first that it
+    names."""
+
+    def __init__(self, host: str, port: int, name: str = ""):
+        self.name = name or f"{host}:{port}"
+        self._host, self._port = host, port
+        self._runner = asyncio.Runner()
+        self._run = secrets.token_hex(4)
+        self._address = host, port
+        self._only_broker: int | None = None
+        self._versions: Versions = {}
+
+    def __enter__(self) -> Self:
+        self._runner.__enter__()
+        try:
+            self._runner.run(self._look())
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.close()
+
+    def versions(self) -> Versions:
+        """See `Broker`."""
+        return self._versions
+
+    def play(self, case: Case, versions: Versions) -> Transcript:
+        """See `Broker`."""
+        names = names_of(case, self._run)
+        start = Start(self.name, versions, names, time.time_ns() // 1_000_000)
+        try:
+            return self._runner.run(_played(case, start, self._address, self._only_broker))
+        except OSError as error:
+            raise CompareError(f"{self.name}: {error.strerror or error}; is it up?") from None
+
+    async def _look(self) -> None:
+        """Ask what it serves, and whether there are other brokers."""
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                client = await Client.connect(self._host, self._port)
+                try:
+                    self._versions = await served_versions(client)
+                    await _until_ids_come(client, self._versions)
+                    known = await client.call("metadata", 1, topics=[])
+                finally:
+                    client.close()
+        except TimeoutError:
+            raise CompareError(
+                f"{self.name} does not answer within {CONNECT_SECONDS:g} s; is it a Kafka broker?"
+            ) from None
+        except (OSError, ConfigError) as error:
+            told = getattr(error, "strerror", None) or str(error)
+            raise CompareError(f"{self.name}: {told}; give the address of a broker") from None
+        except FrameError as error:
+            raise CompareError(f"{self.name} is no Kafka broker: {error}") from None
+        self._choose(known)
+
+    def _choose(self, known: Any) -> None:
+        """All topics of cases lie on one broker: with several, the one that is asked is named."""
+        if len(known.brokers) < 2:
+            return
+        here = [each for each in known.brokers if (each.host, each.port) == self._address]
+        chosen = (here or sorted(known.brokers, key=lambda each: int(each.node_id)))[0]
+        self._only_broker = int(chosen.node_id)
+        self._address = str(chosen.host), int(chosen.port)
+
+
+async def _until_ids_come(client: Client, versions: Versions) -> None:
+    """Ask for a producer id until there is one: a broker that has just started answers
+    COORDINATOR_LOAD_IN_PROGRESS for a moment, which no case is about."""
+    served = versions.get(API_KEYS["init_producer_id"])
+    while served is not None:
+        answer = await client.call(
+            "init_producer_id",
+            min(served[1], USUAL_VERSIONS["init_producer_id"]),
+            transactional_id=None,
+            transaction_timeout=0,
+            producer_id=-1,
+            producer_epoch=-1,
+        )
+        if answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return
+        await asyncio.sleep(POLL_SECONDS)
+
+
+class WireBroker(LiveBroker):
+    """A profile as a cluster of one node, over TCP on this machine."""
+
+    def __init__(self, profile: str):
+        super().__init__("127.0.0.1", 0, f"{profile} over TCP")
+        self._cluster = AsyncCluster(1, profile=profile)
+
+    def __enter__(self) -> Self:
+        self._runner.__enter__()
+        try:
+            self._runner.run(self._cluster.start())
+            self._host, self._port = self._address = self._cluster.addresses[1]
+            self._runner.run(self._look())
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._cluster.stop())
+        super().__exit__()

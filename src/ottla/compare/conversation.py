@@ -1,0 +1,226 @@
+"""Plays a case to a broker over its connections, and writes down what the broker does.
+
+Requests of a group (a step and the pipelined ones behind it) are written at once, then their
+answers are awaited. A request that has no answer is followed by a question about versions: if that
+one is answered, the connection serves on; if the connection ends instead, it was closed; if neither
+happens, there is silence. A connection that was closed is opened again by the next step on it.
+
+It runs on any event loop: with real time, or in virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from ottla.compare.case import Case, Outcome, Raw, Request, Step, Wait
+from ottla.compare.fields import Fields
+from ottla.compare.requests import Situation, Versions, frame_of
+from ottla.compare.transcript import Reply, Transcript, expects_answer, read_answer, resolver
+
+PATIENCE_SECONDS = 8.0
+"""How long an answer may take; a case whose step expects silence waits `SILENCE_SECONDS`."""
+SILENCE_SECONDS = 1.0
+PROBE_CLIENT_ID = "ottla-probe"
+LARGEST_ANSWER = 1 << 28
+
+Dial: TypeAlias = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+_PROBE = Request("api_versions", 18, 0, {}, client_id=PROBE_CLIENT_ID)
+
+
+class Start(NamedTuple):
+    """What is known when a case begins."""
+
+    broker: str
+    versions: Versions
+    names: Mapping[str, str]
+    now: int
+
+
+@dataclass
+class _Asked:
+    """A request that was written."""
+
+    step: Step | None
+    """None: a probe."""
+    correlation_id: int
+    frame: bytes
+    answered: bool
+    """Whether it is of those that are answered."""
+    at: float = 0.0
+
+
+@dataclass
+class _Channel:
+    """One connection: what was asked on it, and what has come."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    asked: list[_Asked] = field(default_factory=list)
+    answers: dict[int, tuple[bytes, float]] = field(default_factory=dict)
+    """By correlation id: the frame, and when it came."""
+    disordered: set[int] = field(default_factory=set)
+    closed: bool = False
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def read(self) -> None:
+        """Read frames until the connection ends."""
+        loop = asyncio.get_running_loop()
+        with suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                head = await self.reader.readexactly(4)
+                size = int.from_bytes(head, signed=True)
+                if not 4 <= size <= LARGEST_ANSWER:
+                    break
+                body = await self.reader.readexactly(size)
+                self._came(int.from_bytes(body[:4], signed=True), head + body, loop.time())
+        self.closed = True
+        self.news.set()
+
+    def _came(self, correlation_id: int, frame: bytes, at: float) -> None:
+        for each in self.asked:
+            if each.correlation_id == correlation_id:
+                break
+            if each.answered and each.correlation_id not in self.answers:
+                self.disordered.add(correlation_id)
+        self.answers[correlation_id] = frame, at
+        self.news.set()
+
+    def over(self, asked: _Asked) -> bool:
+        """Whether it is known what became of a request."""
+        later = self.asked[self.asked.index(asked) + 1 :]
+        passed = any(each.correlation_id in self.answers for each in later if each.answered)
+        known = asked.correlation_id in self.answers or (passed and not asked.answered)
+        return known or self.closed
+
+    async def wait(self, asked: _Asked, seconds: float) -> Outcome:
+        """What becomes of a request."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.over(asked):
+                    self.news.clear()
+                    await self.news.wait()
+        if asked.correlation_id in self.answers:
+            disordered = asked.correlation_id in self.disordered
+            return Outcome.DISORDERED if disordered else Outcome.ANSWERED
+        if not self.over(asked):
+            return Outcome.SILENT
+        later = self.asked[self.asked.index(asked) + 1 :]
+        passed = any(each.correlation_id in self.answers for each in later if each.answered)
+        return Outcome.UNANSWERED if passed and not asked.answered else Outcome.CLOSED
+
+
+class Conversation:
+    """One case, played once; see the module's docstring."""
+
+    def __init__(self, case: Case, dial: Dial, start: Start):
+        self._case = case
+        self._dial = dial
+        self._start = start
+        self._replies: dict[int, Reply] = {}
+        self._channels: dict[str, _Channel] = {}
+        self._readers: list[asyncio.Task[None]] = []
+        self._next = 1
+        resolve = resolver(case, self._replies)
+        self._situation = Situation(start.versions, start.names, start.now, resolve)
+
+    async def play(self) -> Transcript:
+        """Play all steps. Raises `OSError` if the broker cannot be reached, `CompareError` if a
+        step cannot be asked because an earlier one was not answered as it must be."""
+        try:
+            for group in groups(self._case.steps):
+                ask = group[0].ask
+                if isinstance(ask, Wait):
+                    await asyncio.sleep(ask.ms / 1000)
+                else:
+                    await self._play(group)
+        finally:
+            await self._hang_up()
+        start = self._start
+        replies = tuple(self._replies[number] for number in sorted(self._replies))
+        return Transcript(
+            self._case.name, start.broker, start.now, start.names, start.versions, replies
+        )
+
+    async def _play(self, group: list[Step]) -> None:
+        written: list[tuple[_Channel, _Asked]] = []
+        for step in group:
+            channel = await self._channel(step.connection)
+            asked = self._ask(step)
+            channel.asked.append(asked)
+            written.append((channel, asked))
+        now = asyncio.get_running_loop().time()
+        for name in dict.fromkeys(each.connection for each in group):
+            channel = self._channels[name]
+            mine = [asked for each, asked in written if each is channel]
+            for each in mine:
+                each.at = now
+            channel.writer.write(b"".join(each.frame for each in mine))
+            if not all(each.answered for each in mine):
+                self._probe(channel)
+        for channel, asked in written:
+            await self._await(channel, asked)
+
+    def _ask(self, step: Step) -> _Asked:
+        number, self._next = self._next, self._next + 1
+        if isinstance(step.ask, Raw):
+            return _Asked(step, number, step.ask.data, answered=False)
+        assert isinstance(step.ask, Request)
+        frame = frame_of(step.ask, number, self._situation)
+        return _Asked(step, number, frame, answered=expects_answer(step))
+
+    def _probe(self, channel: _Channel) -> None:
+        number, self._next = self._next, self._next + 1
+        frame = frame_of(_PROBE, number, self._situation)
+        channel.asked.append(_Asked(None, number, frame, answered=True))
+        channel.writer.write(frame)
+
+    async def _await(self, channel: _Channel, asked: _Asked) -> None:
+        step = asked.step
+        assert step is not None
+        outcome = await channel.wait(asked, _patience(step))
+        frame, at = channel.answers.get(asked.correlation_id, (None, asked.at))
+        fields: Fields = {}
+        unread = ""
+        if frame is not None:
+            fields, unread = read_answer(step, frame, self._start.versions)
+        took = round((at - asked.at) * 1000, 3)
+        reply = Reply(step.number, outcome, asked.frame, frame, took, fields, unread)
+        self._replies[step.number] = reply
+
+    async def _channel(self, name: str) -> _Channel:
+        found = self._channels.get(name)
+        if found is not None and not found.closed:
+            return found
+        channel = self._channels[name] = _Channel(*await self._dial())
+        self._readers.append(asyncio.create_task(channel.read()))
+        return channel
+
+    async def _hang_up(self) -> None:
+        for channel in self._channels.values():
+            channel.writer.close()
+        for each in self._readers:
+            each.cancel()
+        for each in self._readers:
+            with suppress(asyncio.CancelledError):
+                await each
+
+
+def groups(steps: tuple[Step, ...]) -> Iterator[list[Step]]:
+    """Steps that are written together."""
+    group: list[Step] = []
+    for step in steps:
+        if group and not step.pipelined:
+            yield group
+            group = []
+        group.append(step)
+    yield group
+
+
+def _patience(step: Step) -> float:
+    wanted = [step.expect, *step.differs.values()]
+    silent = any(each.outcome is Outcome.SILENT for each in wanted)
+    return SILENCE_SECONDS if silent else PATIENCE_SECONDS

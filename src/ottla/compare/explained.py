@@ -1,0 +1,89 @@
+"""Explained differences: where Ottla's profile is known not to do what its original does.
+
+A TOML file lists them, each with its reason and source. A listed difference does not count against
+a live broker (or a recording) that is compared with its own profile. One that is no longer there
+counts: the list must not grow stale. Between two profiles a listed place is a difference if the two
+differ there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.compare.free import without_indexes
+from ottla.compare.judging import Difference
+from ottla.compare.tables import read_file
+
+EXPLAINED = Path(__file__).with_name("explained.toml")
+"""The list that comes with Ottla."""
+SCHEMA = 1
+
+
+class Explanation(NamedTuple):
+    """Why some differences are there."""
+
+    case: str
+    """A glob over names of cases."""
+    field: str
+    """The end of the field's path, without indexes."""
+    step: int | None
+    """Only in this step."""
+    profiles: tuple[str, ...]
+    """Globs over profiles."""
+    reason: str
+    source: str
+
+    def about(self, case: str, profile: str) -> bool:
+        """Whether it is about a case and a profile."""
+        return fnmatchcase(case, self.case) and any(
+            fnmatchcase(profile, each) for each in self.profiles
+        )
+
+    def explains(self, difference: Difference, profile: str) -> bool:
+        """Whether it is about this difference."""
+        path = without_indexes(difference.field)
+        right_field = path == self.field or path.endswith(f".{self.field}")
+        right_step = self.step in {None, difference.step}
+        return right_field and right_step and self.about(difference.case, profile)
+
+    def told(self) -> str:
+        """The entry, for a message."""
+        step = "" if self.step is None else f" step {self.step}"
+        return f"{self.case}{step} {self.field}"
+
+
+def load_explanations(path: Path = EXPLAINED) -> list[Explanation]:
+    """The entries of a list. Raises `CaseError`."""
+    told = read_file(path, path.name)
+    if told.whole("schema") != SCHEMA:
+        raise told.wrong("schema", f"is not {SCHEMA}, the only one there is")
+    given = told.take("differences", list, "a list of tables, [[differences]]", [])
+    found = []
+    for number, each in enumerate(given, 1):
+        entry = told.table(f"differences[{number}]", each)
+        found.append(
+            Explanation(
+                case=entry.text("case"),
+                field=entry.text("field"),
+                step=entry.whole("step", None),
+                profiles=tuple(entry.texts("profiles", ["*"])),
+                reason=entry.text("reason"),
+                source=entry.text("source"),
+            )
+        )
+        entry.done()
+    told.done()
+    return found
+
+
+def explanation_of(
+    difference: Difference, explanations: Iterable[Explanation], profile: str, *, live: bool
+) -> Explanation | None:
+    """The entry that explains a difference. `live`: the target is a broker of its own, not another
+    profile."""
+    if not live and difference.target != difference.other:
+        return None
+    return next((each for each in explanations if each.explains(difference, profile)), None)

@@ -1,0 +1,314 @@
+"""Loads cases from TOML, strictly: whatever is not understood is refused, in one line.
+
+A refusal names the file, the path in it, what is wrong and what is accepted. Each request is built
+once while its file is loaded, so a value that does not fit its field is found then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ottla.broker.arguments.spelling import called, no_such
+from ottla.broker.topics.names import name_refusal
+from ottla.broker.wire.client_requests import API_KEYS
+from ottla.broker.wire.codec import known_versions
+from ottla.compare.case import (
+    MAIN,
+    SCHEMA,
+    TOPIC,
+    Case,
+    Raw,
+    Request,
+    Step,
+    Topic,
+    Wait,
+)
+from ottla.compare.errors import CaseError, CompareError
+from ottla.compare.expectations import read_expectation
+from ottla.compare.requests import Situation, frame_of
+from ottla.compare.shorthand import NO_TOPIC_ID, SHORTHANDS, records
+from ottla.compare.tables import Table, is_reference, read_file
+
+CASES = Path(__file__).with_name("cases")
+"""The cases that come with Ottla."""
+MOST_STEPS = 300
+LONGEST_WAIT = 60_000
+_NAMED_KEYS = ("name", "topic", "topic_names")
+"""Fields of requests that name a topic."""
+
+
+def load_cases(wanted: Iterable[str]) -> list[Case]:
+    """The cases whose names match one of the globs, in order; a glob that ends in `.toml` names
+    files, and one that is a folder all files in it. Raises `CaseError`."""
+    found: dict[str, Case] = {}
+    for glob in wanted:
+        some = list(_matching(glob))
+        if not some:
+            raise CaseError(f"--cases {called(glob)}: no case and no file matches it; see --list")
+        found.update((each.name, each) for each in some)
+    return sorted(found.values(), key=lambda each: each.name)
+
+
+def _matching(glob: str) -> Iterator[Case]:
+    path = Path(glob)
+    if glob.endswith(".toml") or path.is_dir():
+        files = path.rglob("*.toml") if path.is_dir() else path.parent.glob(path.name)
+        for each in sorted(files):
+            yield load(each, _name(each, path if path.is_dir() else path.parent))
+        return
+    for each in sorted(CASES.rglob("*.toml")):
+        name = _name(each, CASES)
+        if fnmatchcase(name, glob) or fnmatchcase(name.rpartition("/")[2], glob):
+            yield load(each, name)
+
+
+def _name(path: Path, below: Path) -> str:
+    return path.relative_to(below).with_suffix("").as_posix()
+
+
+def load(path: Path, name: str | None = None) -> Case:
+    """The case of a file. Raises `CaseError`."""
+    told = read_file(path, path.name if name is None else f"{name}.toml")
+    schema = told.whole("schema")
+    if schema != SCHEMA:
+        raise told.wrong("schema", f"is {schema}; {SCHEMA} is the only one there is")
+    title, sources = told.text("title"), tuple(told.texts("source"))
+    if not title.strip() or not sources:
+        raise told.wrong(
+            "title" if sources else "source", "is empty; say what the rule is, and whose"
+        )
+    topics = _topics(told)
+    absent = tuple(told.texts("absent", []))
+    names = [*(each.name for each in topics), *absent]
+    steps = _steps(told, names)
+    case = Case(
+        name=name or path.stem,
+        title=title,
+        sources=sources,
+        needs=_needs(told, steps),
+        topics=topics,
+        absent=absent,
+        steps=steps,
+    )
+    told.done()
+    return case
+
+
+def _topics(told: Table) -> tuple[Topic, ...]:
+    given = told.anything("topics")
+    if given is None:
+        return (Topic(TOPIC, 1, {}),)
+    inside = told.table("topics", given)
+    found = []
+    for name in list(inside.names):
+        one = inside.table(name, inside.anything(name))
+        configs = one.table("configs", one.anything("configs", {}))
+        texts = {key: configs.text(key) for key in list(configs.names)}
+        found.append(Topic(name, one.whole("partitions", 1), texts))
+        one.done()
+    return tuple(found)
+
+
+def _needs(told: Table, steps: Iterable[Step]) -> dict[str, int]:
+    """The versions a target must serve: those that steps name, and those in `requires`."""
+    found = {
+        each.ask.api: each.ask.version
+        for each in steps
+        if isinstance(each.ask, Request) and each.ask.version is not None and not each.ask.unserved
+    }
+    inside = told.table("requires", told.anything("requires", {}))
+    for api in list(inside.names):
+        if api not in API_KEYS:
+            raise inside.wrong(api, f"is no API: there is no {no_such(api, API_KEYS)}")
+        found[api] = inside.whole(api)
+    return found
+
+
+# ---- steps
+
+
+def _steps(told: Table, names: list[str]) -> tuple[Step, ...]:
+    given = told.take("steps", list, "a list of tables, [[steps]]")
+    if not 1 <= len(given) <= MOST_STEPS:
+        raise told.wrong("steps", f"has {len(given)} elements; 1 to {MOST_STEPS} are possible")
+    known: set[str] = set()
+    steps = []
+    for number, each in enumerate(given, 1):
+        step = _step(told.table(f"steps[{number}]", each), number, names)
+        _check_references(told, step, known)
+        if step.name in known:
+            raise told.wrong(f"steps[{number}].name", f"is {step.name}, as of an earlier step")
+        if step.name is not None:
+            known.add(step.name)
+        steps.append(step)
+    return tuple(steps)
+
+
+def _check_references(told: Table, step: Step, known: set[str]) -> None:
+    for text in _references((step.ask, step.expect, *step.differs.values())):
+        named = text[1:].partition(".")[0]
+        if named not in known:
+            where = f"steps[{step.number}]"
+            raise told.wrong(where, f"refers to {text}; no earlier step has the name {named}")
+
+
+def _references(value: Any) -> Iterator[str]:
+    if is_reference(value):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _references(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _references(each)
+    elif hasattr(value, "__dataclass_fields__"):
+        yield from _references(vars(value))
+
+
+def _step(told: Table, number: int, names: list[str]) -> Step:
+    ask = _ask(told)
+    if isinstance(ask, Request):
+        _check_names(told, ask.fields, names)
+        _try(told, ask)
+    expect = read_expectation(told, "expect", ask, told.anything("expect", "answered"), None)
+    differs = told.table("differs", told.anything("differs", {}))
+    found = {
+        profile: read_expectation(differs, profile, ask, differs.anything(profile), expect)
+        for profile in list(differs.names)
+    }
+    step = Step(
+        number=number,
+        name=told.text("name", None),
+        ask=ask,
+        connection=told.text("connection", MAIN),
+        pipelined=told.truth("pipelined"),
+        expect=expect,
+        differs=found,
+    )
+    told.done()
+    if isinstance(ask, Wait) and step.pipelined:
+        raise told.wrong("pipelined", "is true; a wait sends nothing")
+    return step
+
+
+def _ask(told: Table) -> Request | Raw | Wait:
+    words = (*SHORTHANDS, "request", "raw", "text", "wait")
+    given = [each for each in words if each in told.names]
+    if len(given) != 1:
+        found = " and ".join(given) or "none of them"
+        raise CaseError(
+            f"{told.file}: {told.path} has {found}; one of {', '.join(words)} is wanted"
+        )
+    (word,) = given
+    if word == "raw":
+        return Raw(told.hexadecimal("raw"))
+    if word == "text":
+        return Raw(told.text("text").encode())
+    if word == "wait":
+        ms = told.whole("wait")
+        if not 1 <= ms <= LONGEST_WAIT:
+            raise told.wrong("wait", f"is {ms}; 1 to {LONGEST_WAIT} ms are possible")
+        return Wait(ms)
+    inside = told.table(word, told.anything(word))
+    return _any_request(inside) if word == "request" else _short_request(word, inside)
+
+
+def _frame_options(inside: Table) -> dict[str, Any]:
+    null_id = inside.truth("null_client_id")
+    cut = inside.whole("cut_frame", 0)
+    if cut < 0:
+        raise inside.wrong("cut_frame", f"is {cut}; 0 or more bytes are wanted")
+    return {
+        "version": inside.whole("version", None),
+        "unserved": inside.truth("unserved"),
+        "answered_in": inside.whole("answered_in", None),
+        "client_id": None if null_id else inside.text("client_id", "ottla"),
+        "cut": cut,
+        "tail": inside.hexadecimal("tail_frame"),
+    }
+
+
+def _short_request(word: str, inside: Table) -> Request:
+    api, read = SHORTHANDS[word]
+    options = _frame_options(inside)
+    _check_version(inside, api, options)
+    return Request(api, API_KEYS[api], fields=read(inside), **options)
+
+
+def _any_request(inside: Table) -> Request:
+    """`request`: any API by its name with `fields`, or by a number, with the bytes of a body."""
+    options = _frame_options(inside)
+    body = inside.hexadecimal("body") if "body" in inside.names else None
+    if "key" in inside.names:
+        key = inside.whole("key")
+        inside.done()
+        return Request(str(key), key, fields={}, body=body or b"", **options)
+    api = inside.text("api")
+    if api not in API_KEYS:
+        raise inside.wrong("api", f"is {no_such(api, API_KEYS, all_of_them=True)}")
+    if body is None:
+        _check_version(inside, api, options)
+    given = inside.anything("fields", {})
+    inside.table("fields", given)
+    fields = _with_records(inside, "fields", given)
+    inside.done()
+    return Request(api, API_KEYS[api], fields=fields, body=body, **options)
+
+
+def _with_records(inside: Table, path: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_records(inside, f"{path}[{n}]", each) for n, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: records(inside.table(f"{path}.{key}", each))
+        if key == "records"
+        else _with_records(inside, f"{path}.{key}", each)
+        for key, each in value.items()
+    }
+
+
+def _check_version(inside: Table, api: str, options: Mapping[str, Any]) -> None:
+    known, version = known_versions(API_KEYS[api]), options["version"]
+    if version is not None and version not in known:
+        possible = f"{known[0]} to {known[-1]} are possible, or a request with a body"
+        raise inside.wrong("version", f"is {version}; of {api} {possible}")
+
+
+def _check_names(told: Table, value: Any, names: list[str], key: str = "") -> None:
+    """A topic must be one of the case, or none that any broker could have: nothing else on a live
+    broker is touched. Raises `CaseError`."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if name != "configs":
+                _check_names(told, each, names, name)
+    elif isinstance(value, list):
+        for each in value:
+            _check_names(told, each, names, key)
+    elif isinstance(value, str) and key in _NAMED_KEYS:
+        unused = value == "" or is_reference(value)
+        if value not in names and not unused and not name_refusal(value):
+            there = ", ".join(map(called, names)) or "none"
+            what = f"names the topic {called(value)}; topics and absent have {there}"
+            raise CaseError(f"{told.file}: {told.path} {what}")
+
+
+def _try(told: Table, request: Request) -> None:
+    """Build the request once, with any value for what is known only later."""
+
+    def resolve(value: Any) -> Any:
+        if not is_reference(value):
+            return value
+        return NO_TOPIC_ID if value.endswith("topic_id") else 0
+
+    try:
+        frame_of(request, 0, Situation({}, {}, 0, resolve))
+    except CompareError as error:
+        raise CaseError(f"{told.file}: {told.path}: {error}") from None
+    except OverflowError as error:
+        raise CaseError(f"{told.file}: {told.path}: a number is too large ({error})") from None
+    except ValueError as error:
+        raise CaseError(f"{told.file}: {told.path}: {error}") from None

@@ -1,0 +1,131 @@
+"""Recordings: what a broker answered, kept as files, so that it can be compared when it is gone.
+
+A folder has `broker.json` (who was recorded, and the versions it serves) and a JSON file for each
+case, with the bytes of each request and answer. A recording of a case that has changed since is
+refused, because the requests are compared byte for byte; only correlation ids may differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from ottla.compare.case import Case, Outcome, Raw, Request
+from ottla.compare.errors import CompareError
+from ottla.compare.fields import Fields
+from ottla.compare.requests import Situation, Versions, frame_of
+from ottla.compare.transcript import Reply, Transcript, read_answer, resolver
+
+BROKER_FILE = "broker.json"
+_CORRELATION_ID = slice(8, 12)
+
+
+def record_broker(folder: Path, name: str, versions: Versions) -> None:
+    """Write who is recorded. Raises `OSError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    served = {str(key): list(versions[key]) for key in sorted(versions)}
+    told = {"broker": name, "versions": served}
+    (folder / BROKER_FILE).write_text(json.dumps(told) + "\n", encoding="utf-8")
+
+
+def record(folder: Path, played: Transcript) -> None:
+    """Write one case. Raises `OSError`."""
+    path = folder / f"{played.case}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replies = [
+        {
+            "step": each.step,
+            "outcome": each.outcome.value,
+            "took": each.took,
+            "request": each.request.hex(),
+            "response": None if each.response is None else each.response.hex(),
+        }
+        for each in played.replies
+    ]
+    told = {"now": played.now, "names": dict(played.names), "replies": replies}
+    path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+class RecordedBroker:
+    """A broker that answers what was recorded; see the module's docstring."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        told = _read(folder / BROKER_FILE)
+        self.name = _value(folder / BROKER_FILE, lambda: str(told["broker"]))
+        self._versions = _value(
+            folder / BROKER_FILE,
+            lambda: {int(key): (int(a), int(b)) for key, (a, b) in told["versions"].items()},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was opened."""
+
+    def versions(self) -> Versions:
+        """The versions that were served."""
+        found: Versions = self._versions
+        return found
+
+    def play(self, case: Case, versions: Versions) -> Transcript:
+        """What was answered. Raises `CompareError` if this case was not recorded."""
+        path = self._folder / f"{case.name}.json"
+        told = _read(path)
+        found: Transcript = _value(path, lambda: self._transcript(case, versions, told))
+        return found
+
+    def _transcript(self, case: Case, versions: Versions, told: Any) -> Transcript:
+        now, names = int(told["now"]), dict(told["names"])
+        replies: dict[int, Reply] = {}
+        situation = Situation(versions, names, now, resolver(case, replies))
+        steps = {each.number: each for each in case.steps}
+        for each in told["replies"]:
+            step = steps[each["step"]]
+            request = bytes.fromhex(each["request"])
+            if not _same(step.ask, request, situation):
+                raise CompareError(f"{case.name} has changed since it was recorded: record it anew")
+            response = None if each["response"] is None else bytes.fromhex(each["response"])
+            fields: Fields = {}
+            unread = ""
+            if response is not None:
+                fields, unread = read_answer(step, response, versions)
+            outcome, took = Outcome(each["outcome"]), float(each["took"])
+            reply = Reply(step.number, outcome, request, response, took, fields, unread)
+            replies[step.number] = reply
+        return Transcript(case.name, self.name, now, names, versions, tuple(replies.values()))
+
+
+def _same(ask: object, request: bytes, situation: Situation) -> bool:
+    if isinstance(ask, Raw):
+        return ask.data == request
+    assert isinstance(ask, Request)
+    made = bytearray(frame_of(ask, 0, situation))
+    made[_CORRELATION_ID] = request[_CORRELATION_ID]
+    return bytes(made) == request
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CompareError(f"{path}: there is no such recording; make it with --record") from None
+    except OSError as error:
+        raise CompareError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise CompareError(
+            f"{path}: is no recording ({error}); make it anew with --record"
+        ) from None
+
+
+def _value(path: Path, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise CompareError(
+            f"{path}: is no recording ({told}); make it anew with --record"
+        ) from None

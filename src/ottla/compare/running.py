@@ -1,0 +1,127 @@
+"""Compares two brokers over cases: one result for each case, as soon as it is there.
+
+A case that needs what one of the two does not serve (a version, a config of its topic) is left out,
+with the reason. Whatever else keeps a case from being played ends the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ottla.broker.wire.client_requests import API_KEYS
+from ottla.compare.brokers import Broker
+from ottla.compare.case import Case
+from ottla.compare.errors import CompareError, UnplayableError
+from ottla.compare.explained import Explanation, explanation_of
+from ottla.compare.judging import Difference, judge
+from ottla.compare.requests import Versions
+from ottla.compare.transcript import Transcript
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one case."""
+
+    case: Case
+    target: Transcript | None = None
+    other: Transcript | None = None
+    """None if the case was left out; the target may have played it all the same."""
+    differences: Sequence[Difference] = ()
+    """Those that nothing explains."""
+    explained: Sequence[tuple[Difference, Explanation]] = ()
+    left_out: str = ""
+    """Why the case was not played."""
+
+    @property
+    def word(self) -> str:
+        """The result in one word."""
+        if self.left_out:
+            return "left out"
+        if self.differences:
+            return "differs"
+        return "explained" if self.explained else "alike"
+
+
+@dataclass
+class Comparison:
+    """Two brokers, and what the results so far come to."""
+
+    target: Broker
+    other: Broker
+    profile: str
+    """The profile that cases are read for, which `other` plays."""
+    explanations: Sequence[Explanation] = ()
+    live: bool = False
+    """Whether the target is a broker of its own, not another profile."""
+    results: list[Result] = field(default_factory=list)
+
+    def run(self, cases: Iterable[Case]) -> Iterator[Result]:
+        """Play each case to both brokers. Raises `CompareError` if one cannot be played."""
+        versions, others = self.target.versions(), self.other.versions()
+        for case in cases:
+            result = self._run(case, versions, others)
+            self.results.append(result)
+            yield result
+
+    def _run(self, case: Case, versions: Versions, others: Versions) -> Result:
+        why = _unserved(case.needs, self.target.name, versions)
+        why = why or _unserved(case.needs, self.other.name, others)
+        if why:
+            return Result(case, left_out=why)
+        target = None
+        try:
+            target = self._play(self.target, case, versions)
+            other = self._play(self.other, case, versions)
+        except UnplayableError as error:
+            return Result(case, target, left_out=str(error))
+        differences, explained = [], []
+        for each in judge(case, target, other, self.profile):
+            found = explanation_of(each, self.explanations, self.profile, live=self.live)
+            if found is None:
+                differences.append(each)
+            else:
+                explained.append((each, found))
+        return Result(case, target, other, differences, explained)
+
+    @staticmethod
+    def _play(broker: Broker, case: Case, versions: Versions) -> Transcript:
+        try:
+            return broker.play(case, versions)
+        except UnplayableError as error:
+            raise UnplayableError(f"{broker.name}: {error}") from None
+        except CompareError as error:
+            told = str(error)
+            raise CompareError(told if case.name in told else f"{case.name}: {told}") from error
+
+    def stale(self) -> list[Explanation]:
+        """Entries of the list whose cases were played, and that explained nothing."""
+        played = [each for each in self.results if not each.left_out]
+        used = {id(why) for result in played for _, why in result.explained}
+        return [
+            each
+            for each in self.explanations
+            if self.live
+            and id(each) not in used
+            and any(each.about(result.case.name, self.profile) for result in played)
+        ]
+
+    def counts(self) -> Mapping[str, int]:
+        """How many results of each kind there are."""
+        words = ("alike", "explained", "differs", "left out")
+        return {word: sum(each.word == word for each in self.results) for word in words}
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 if nothing differs that is not explained, else 1."""
+        return 1 if self.counts()["differs"] or self.stale() else 0
+
+
+def _unserved(needs: Mapping[str, int], name: str, versions: Versions) -> str:
+    for api, version in needs.items():
+        served = versions.get(API_KEYS[api])
+        if served is None:
+            return f"{name} does not serve {api}"
+        if not served[0] <= version <= served[1]:
+            return f"{name} serves {api} {served[0]} to {served[1]}, not {version}"
+    return ""

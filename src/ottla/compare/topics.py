@@ -1,0 +1,119 @@
+"""The topics of a case: made before it, and deleted after it, with all that its steps have made.
+
+Their names are those of this run alone, so nothing else on a live broker is touched. They are made
+on one broker, to which all steps are sent, and are ready when that broker answers for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ottla.broker.client import Client
+from ottla.broker.errors import ErrorCode, FrameError
+from ottla.broker.wire.client_requests import API_KEYS
+from ottla.broker.wire.codec import error_name
+from ottla.compare.case import Case, Topic
+from ottla.compare.errors import CompareError, UnplayableError
+from ottla.compare.requests import USUAL_VERSIONS, Versions
+
+READY_SECONDS = 30.0
+POLL_SECONDS = 0.01
+CONFIGS = {"retention.ms": "-1"}
+"""Configs of every topic: records of a case have old times, and must not be deleted for that."""
+_TIMEOUT_MS = 20_000
+_INVALID_CONFIG = ErrorCode.INVALID_CONFIG
+_METADATA = {
+    "allow_auto_topic_creation": False,
+    "include_cluster_authorized_operations": False,
+    "include_topic_authorized_operations": False,
+}
+
+
+async def served_versions(client: Client) -> Versions:
+    """The versions that a broker serves, by API key. Raises `CompareError`."""
+    answer = await client.call("api_versions", 0)
+    if answer.error_code != 0:
+        raise CompareError(f"ApiVersions is answered {error_name(answer.error_code)}")
+    return {int(each.api_key): (each.min_version, each.max_version) for each in answer.api_keys}
+
+
+class Topics:
+    """Makes and deletes topics over one connection of its own."""
+
+    def __init__(self, client: Client, versions: Versions, only_broker: int | None):
+        self._client = client
+        self._versions = versions
+        self._only_broker = only_broker
+        """The broker that all partitions must be on; None: there is no other."""
+
+    async def make(self, case: Case, names: Mapping[str, str]) -> None:
+        """Make the topics of a case, and wait until they are led. Raises `CompareError`."""
+        if not case.topics:
+            return
+        wanted = [self._wanted(each, names[each.name]) for each in case.topics]
+        answer = await self._call(
+            "create_topics", topics=wanted, timeout=_TIMEOUT_MS, validate_only=False
+        )
+        for each in answer.topics:
+            if each.error_code != 0:
+                why = f"{error_name(each.error_code)} {each.error_message or ''}".strip()
+                kind = UnplayableError if each.error_code == _INVALID_CONFIG else CompareError
+                raise kind(f"{case.name}: its topic cannot be made: {why}")
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                for each in case.topics:
+                    await self._until_led(names[each.name], each.partitions)
+        except TimeoutError:
+            raise CompareError(
+                f"{case.name}: its topics have no leader after {READY_SECONDS:g} s"
+            ) from None
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """Delete topics, also those that there are not."""
+        every = list(names)
+        topics = [{"name": each, "topic_id": bytes(16)} for each in every]
+        await self._call("delete_topics", topic_names=every, topics=topics, timeout=_TIMEOUT_MS)
+
+    def _wanted(self, topic: Topic, name: str) -> dict[str, Any]:
+        configs = {**CONFIGS, **topic.configs}
+        wanted: dict[str, Any] = {
+            "name": name,
+            "num_partitions": topic.partitions,
+            "replication_factor": 1,
+            "assignments": [],
+            "configs": [{"name": key, "value": value} for key, value in configs.items()],
+        }
+        if self._only_broker is not None:
+            wanted["num_partitions"] = wanted["replication_factor"] = -1
+            wanted["assignments"] = [
+                {"partition_index": number, "broker_ids": [self._only_broker]}
+                for number in range(topic.partitions)
+            ]
+        return wanted
+
+    async def _until_led(self, name: str, partitions: int) -> None:
+        while True:
+            topics = [{"topic_id": bytes(16), "name": name}]
+            answer = await self._call("metadata", topics=topics, **_METADATA)
+            found = answer.topics[0].partitions
+            led = [each for each in found if each.error_code == 0 and each.leader_id >= 0]
+            if len(led) == partitions and await self._reads(name, partitions):
+                return
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _reads(self, name: str, partitions: int) -> bool:
+        """Whether all partitions answer: a leader may be named before it leads."""
+        wanted = [{"partition_index": each, "timestamp": -1} for each in range(partitions)]
+        topics = [{"name": name, "partitions": wanted}]
+        answer = await self._call("list_offsets", replica_id=-1, isolation_level=0, topics=topics)
+        return all(each.error_code == 0 for topic in answer.topics for each in topic.partitions)
+
+    async def _call(self, api: str, **fields: object) -> Any:
+        usual = USUAL_VERSIONS[api]
+        _, most = self._versions.get(API_KEYS[api], (0, usual))
+        try:
+            return await self._client.call(api, min(usual, most), **fields)
+        except (OSError, FrameError) as error:
+            raise CompareError(f"{api} for the topics of a case is not answered: {error}") from None

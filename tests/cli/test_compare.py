@@ -1,0 +1,129 @@
+"""`ottla compare` as a user types it: what it prints, where it writes, how it ends.
+
+Status 0 is alike, 1 is different, 2 is one line that says why nothing could be compared.
+No test needs a broker of others: Kafka is its recording.
+"""
+
+import json
+import socket
+
+import pytest
+
+from cli_process import forked, ottla
+from compare_kit import HEAD, RECORDED
+
+GAP = ("--cases", "a-gap-is-refused")
+MINE = """
+[[steps]]
+produce = { producer = 7, epoch = 1, sequence = 0 }
+[[steps]]
+produce = { producer = 7, epoch = 0, sequence = 1 }
+expect = { error_code = "INVALID_PRODUCER_EPOCH" }
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(HEAD + MINE, encoding="utf-8")
+    return path
+
+
+def test_two_that_are_alike_end_with_status_0():
+    done = forked("compare", "--target", "reference", "--against", "reference", *GAP)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "alike     idempotence/a-gap-is-refused: NONE, OUT_OF_ORDER_SEQUENCE_NUMBER, NONE",
+        "reference against reference: 1 cases, 1 alike",
+    ]
+
+
+def test_two_profiles_that_differ_end_with_status_1_and_all_files(tmp_path, mine):
+    files = {each: tmp_path / f"out.{each}" for each in ("html", "json", "junit")}
+    options = [word for name, path in files.items() for word in (f"--{name}", path)]
+    target = ("--target", "redpanda-5157", "--against", "reference")
+    done = forked("compare", *target, "--cases", mine, *options)
+    assert done.returncode == 1, done.stderr
+    assert "INVALID_PRODUCER_EPOCH" in done.stdout
+    assert "^^ ^^ responses[0].partition_responses[0].error_code" in done.stdout
+    assert json.loads(files["json"].read_text(encoding="utf-8"))["status"] == 1
+    assert "<failure" in files["junit"].read_text(encoding="utf-8")
+    assert "1 case differs" in files["html"].read_text(encoding="utf-8")
+
+
+def test_a_recording_is_compared_without_a_broker():
+    done = forked("compare", "--replay", RECORDED, "--against", "reference", *GAP)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].endswith("against reference: 1 cases, 1 alike")
+
+
+@pytest.mark.slow
+def test_over_tcp_an_answer_can_be_recorded_and_replayed(tmp_path):
+    done = ottla(
+        *("compare", "--target", "reference", "--against", "reference", "--wire", *GAP),
+        *("--record", tmp_path / "kept"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "reference over TCP against reference over TCP: 1 cases, 1 alike" in done.stdout
+    again = ottla("compare", "--replay", tmp_path / "kept", "--against", "reference", *GAP)
+    assert again.returncode == 0, again.stderr
+
+
+def test_the_list_names_each_case_with_its_rule():
+    done = forked("compare", "--list")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert len(lines) >= 120
+    assert (
+        "idempotence/a-gap-is-refused: A batch that leaves sequence numbers out is refused, and "
+        "nothing is stored"
+    ) in lines
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "--target or --replay is wanted, and only one of them"),
+        (["--target", "reference", "--replay", "x"], "--target or --replay is wanted, and only"),
+        (["--target", "kafak"], "--target: there is no profile 'kafak'; there are: reference"),
+        (["--target", "kafak"], "or an address such as localhost:9092"),
+        (["--target", "reference", "--against", "x"], "--against: there is no profile 'x'"),
+        (["--target", "reference", "--cases", "x/*"], "--cases 'x/*': no case and no file matches"),
+        (["--replay", "not/there"], "there is no such recording; make it with --record"),
+        (["--target", "reference", "--html", "no/such/folder/x.html"], "no/such/folder"),
+        (["--target", "reference", "--explained", "no.toml"], "no.toml: No such file"),
+        (["--target", "reference", "--jsno", "x"], "No such option: --jsno"),
+        (["--target", "127.0.0.1:99999"], "port is 99999; 0 to 65535 are possible"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(arguments, told):
+    done = forked("compare", *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("ottla: ")
+    assert told in line
+    assert done.stdout == ""
+
+
+def test_a_broker_that_is_not_there_is_told_in_one_line():
+    done = forked("compare", "--target", f"127.0.0.1:{free_port()}", *GAP)
+    assert done.returncode == 2
+    assert "Connect call failed" in done.stderr or "refused" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_file_that_is_no_case_is_told_in_one_line(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text(HEAD + "[[steps]]\nproduce = { acsk = 1 }\n", encoding="utf-8")
+    done = forked("compare", "--target", "reference", "--cases", path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "ottla: bad.toml: steps[1].produce.acsk is no key here: there is no acsk; did you mean "
+        "acks?\n"
+    )

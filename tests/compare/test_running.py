@@ -1,0 +1,234 @@
+"""Comparisons: of each profile with itself, of Kafka as it was recorded, and what comes of them.
+
+The recording lies beside this file, so that nobody needs a JVM. `make kafka` starts a broker to
+record it anew.
+"""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from compare_kit import RECORDED, every_case, kafka, played, written
+from ottla.broker.profiles.named import PROFILES
+from ottla.compare.brokers import ProfileBroker, WireBroker
+from ottla.compare.errors import CompareError
+from ottla.compare.explained import load_explanations
+from ottla.compare.formats import in_json, in_junit
+from ottla.compare.loading import load_cases
+from ottla.compare.recordings import RecordedBroker, record, record_broker
+from ottla.compare.running import Comparison
+from ottla.compare.telling import closing_lines, dump, result_lines
+from ottla.report.compare.page import page
+from tidy.source import repository
+
+NAMES = [each.name for each in every_case()]
+PROFILE = "reference"
+
+
+def compared(target, profile, cases, **options):
+    comparison = Comparison(target, ProfileBroker(profile), profile, **options)
+    return comparison, list(comparison.run(cases))
+
+
+@pytest.mark.parametrize("case", every_case(), ids=NAMES)
+def test_kafka_as_recorded_is_as_the_case_says_and_as_the_profile_answers(case):
+    """Every difference between Kafka 4.3.1 and Ottla has its reason in the list."""
+    _, (result,) = compared(kafka(), PROFILE, [case], explanations=load_explanations(), live=True)
+    assert [*result_lines(result)] == [*result_lines(replace(result, differences=()))]
+
+
+def test_no_reason_is_given_for_what_does_not_differ():
+    explanations = load_explanations()
+    cases = [
+        case for case in every_case() if any(e.about(case.name, PROFILE) for e in explanations)
+    ]
+    comparison, _ = compared(kafka(), PROFILE, cases, explanations=explanations, live=True)
+    assert [each.told() for each in comparison.stale()] == []
+
+
+def test_a_listed_difference_that_disappears_is_told_and_fails():
+    listed = load_explanations()[0]
+    stale = listed._replace(case="idempotence/a-gap-is-refused")
+    cases = load_cases(["a-gap-is-refused"])
+    comparison, _ = compared(kafka(), PROFILE, cases, explanations=[stale], live=True)
+    assert comparison.status == 1
+    assert "no longer differs" in "\n".join(closing_lines(comparison))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", [each.name for each in PROFILES])
+def test_over_tcp_a_profile_answers_as_in_process(profile):
+    """But for the clock and what is drawn: judged field by field, over all cases."""
+    with WireBroker(profile) as wire:
+        comparison, results = compared(wire, profile, every_case())
+    in_process, _ = compared(ProfileBroker(profile), profile, every_case())
+    told = {each.case.name: each.differences for each in results}
+    assert len(told) == len(every_case())
+    assert comparison.counts()["left out"] == in_process.counts()["left out"]
+    for each in in_process.results:
+        fields = [(d.step, d.field, d.expected) for d in each.differences]
+        assert [(d.step, d.field, d.expected) for d in told[each.case.name]] == fields
+
+
+@pytest.mark.slow
+def test_two_profiles_that_differ_are_told_apart():
+    comparison, _ = compared(ProfileBroker("redpanda-5157"), PROFILE, every_case())
+    assert comparison.status == 1
+    names = [each.case.name for each in comparison.results if each.differences]
+    assert "idempotence/an-older-epoch-is-fenced" in names
+
+
+def test_a_case_that_the_target_does_not_serve_is_left_out_with_the_reason(tmp_path):
+    case = written(tmp_path, "[[steps]]\nproduce = { version = 13 }\n")
+    comparison, (result,) = compared(ProfileBroker(PROFILE), PROFILE, [case])
+    assert result.left_out == "reference serves produce 0 to 12, not 13"
+    assert comparison.status == 0
+    record_broker(tmp_path, "a small broker", {0: (3, 9)})
+    case = written(tmp_path, "requires = { fetch = 4 }\n[[steps]]\nproduce = {}\n")
+    _, (result,) = compared(RecordedBroker(tmp_path), PROFILE, [case])
+    assert result.left_out == "a small broker does not serve fetch"
+
+
+def test_a_case_whose_topic_a_broker_does_not_make_is_left_out_with_the_reason(tmp_path):
+    text = "topics = { t = { configs = { 'cleanup.policy' = 'compact' } } }\n"
+    case = written(tmp_path, text + "[[steps]]\nproduce = {}\n")
+    _, (result,) = compared(ProfileBroker(PROFILE), PROFILE, [case])
+    assert "reference: rule: its topic cannot be made: INVALID_CONFIG" in result.left_out
+
+
+def test_every_source_of_a_case_is_on_the_page_of_sources():
+    page_text = (repository() / "docs/sources.md").read_text(encoding="utf-8")
+    keys = set(re.findall(r"^\| ([^|]+?) \|", page_text, re.MULTILINE))
+    named = {source for each in every_case() for source in each.sources}
+    assert sorted(named - keys) == []
+
+
+# ---- recordings
+
+
+def test_every_recording_has_its_case():
+    found = [path.relative_to(RECORDED) for path in RECORDED.rglob("*.json")]
+    recorded = {path.with_suffix("").as_posix() for path in found} - {"broker"}
+    assert recorded == set(NAMES)
+
+
+def test_what_is_recorded_is_answered_again(tmp_path):
+    (case,) = load_cases(["the-state-belongs-to-the-partition-not-to-the-connection"])
+    broker = ProfileBroker(PROFILE)
+    transcript = played(case)
+    record_broker(tmp_path, "mine", broker.versions())
+    record(tmp_path, transcript)
+    again = RecordedBroker(tmp_path)
+    assert again.versions() == broker.versions()
+    found = again.play(case, again.versions())
+    assert found.replies == transcript.replies
+
+
+def test_a_recording_of_a_case_that_has_changed_is_refused(tmp_path):
+    case = written(tmp_path, "[[steps]]\nproduce = { records = 1 }\n")
+    record_broker(tmp_path, "mine", {0: (0, 12)})
+    record(tmp_path, played(case))
+    changed = written(tmp_path, "[[steps]]\nproduce = { records = 2 }\n")
+    with pytest.raises(CompareError, match="has changed since it was recorded: record it anew"):
+        RecordedBroker(tmp_path).play(changed, {0: (0, 12)})
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"now": 1, "names": {}, "replies": [{}]}'])
+def test_a_file_that_is_no_recording_is_refused_in_one_line(tmp_path, text):
+    case = written(tmp_path, "[[steps]]\nproduce = { records = 1 }\n")
+    record_broker(tmp_path, "mine", {0: (0, 12)})
+    (tmp_path / "rule.json").write_text(text, encoding="utf-8")
+    with pytest.raises(CompareError, match="is no recording"):
+        RecordedBroker(tmp_path).play(case, {0: (0, 12)})
+
+
+def test_what_was_never_recorded_is_told(tmp_path):
+    with pytest.raises(CompareError, match="there is no such recording; make it with --record"):
+        RecordedBroker(tmp_path)
+
+
+# ---- what is told
+
+
+@pytest.fixture
+def comparison(tmp_path):
+    """Three results: alike, differing, left out."""
+    wrong = """
+[[steps]]
+produce = { producer = 7, sequence = 0 }
+[[steps]]
+produce = { producer = 7, sequence = 5 }
+expect = { error_code = "NONE" }
+"""
+    cases = [
+        replace(written(tmp_path, "[[steps]]\nproduce = {}\n"), name="mine/alike"),
+        replace(written(tmp_path, wrong), name="mine/wrong"),
+        replace(written(tmp_path, "[[steps]]\nproduce = { version = 13 }\n"), name="mine/new"),
+    ]
+    found, _ = compared(ProfileBroker(PROFILE), PROFILE, cases)
+    return found
+
+
+def test_a_difference_is_told_with_its_bytes(comparison):
+    lines = list(result_lines(comparison.results[1]))
+    assert lines[0] == "DIFFERS   mine/wrong: A rule"
+    text = "\n".join(lines)
+    assert "step 2, produce 9" in text
+    field = "responses[0].partition_responses[0].error_code"
+    (at,) = re.findall(rf"{re.escape(field)} at byte (\d+): OUT_OF_ORDER", text)
+    marked = next(line for line in lines if "^^" in line)
+    above = lines[lines.index(marked) - 1]
+    assert marked.endswith(field)
+    column = marked.index("^^")
+    assert above[column : column + 5] == "00 2d"
+    assert int(above.split()[0], 16) <= int(at) < int(above.split()[0], 16) + 16
+
+
+def test_what_is_alike_is_told_with_its_answers(comparison):
+    assert list(result_lines(comparison.results[0])) == ["alike     mine/alike: NONE"]
+    assert next(result_lines(comparison.results[2])).startswith("left out  mine/new: reference")
+    assert list(closing_lines(comparison)) == [
+        "reference against reference: 3 cases, 1 alike, 1 differs, 1 left out"
+    ]
+
+
+def test_a_long_dump_shows_the_place_in_question():
+    lines = list(dump(bytes(4096)))
+    assert len(lines) == 33
+    assert lines[-1] == "... 3584 more"
+
+
+def test_json_has_every_answer(comparison):
+    told = json.loads(in_json(comparison))
+    assert told["status"] == 1
+    assert told["counts"] == {"alike": 1, "explained": 0, "differs": 1, "left out": 1}
+    (wrong,) = [each for each in told["cases"] if each["case"] == "mine/wrong"]
+    assert wrong["differences"][0]["target"] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    answer = wrong["target"][1]
+    assert bytes.fromhex(answer["answer"])[4:8] == bytes.fromhex(answer["request"])[8:12]
+    assert answer["fields"]["throttle_time"] == 0
+
+
+def test_junit_has_a_test_for_each_case(comparison):
+    suite = ET.fromstring(in_junit(comparison))
+    assert suite.attrib["tests"] == "3"
+    assert suite.attrib["failures"] == "1"
+    names = {(each.attrib["classname"], each.attrib["name"]) for each in suite}
+    assert names == {("mine", "alike"), ("mine", "wrong"), ("mine", "new")}
+    (failure,) = suite.iter("failure")
+    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in (failure.text or "")
+    (skipped,) = suite.iter("skipped")
+    assert skipped.attrib["message"] == "reference serves produce 0 to 12, not 13"
+
+
+def test_the_page_shows_what_differs_first(comparison, tmp_path):
+    text = page(comparison)
+    assert text.index("mine/wrong") < text.index("mine/alike")
+    assert "1 case differs" in text
+    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in text
+    assert "http" not in re.sub(r"<pre>.*?</pre>", "", text, flags=re.DOTALL)
+    Path(tmp_path / "page.html").write_text(text, encoding="utf-8")

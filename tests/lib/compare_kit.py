@@ -1,0 +1,42 @@
+"""Cases, brokers and recordings for the tests of `ottla.compare`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ottla.compare.brokers import ProfileBroker
+from ottla.compare.case import Case
+from ottla.compare.loading import load, load_cases
+from ottla.compare.recordings import RecordedBroker
+from ottla.compare.transcript import Transcript
+
+RECORDED = Path(__file__).resolve().parents[1] / "compare" / "kafka-4.3.1"
+"""What Apache Kafka 4.3.1 answered to every case."""
+
+HEAD = 'schema = 1\ntitle = "A rule"\nsource = ["K-CODES"]\n'
+
+
+@cache
+def every_case() -> tuple[Case, ...]:
+    """The cases that come with Ottla."""
+    return tuple(load_cases(["*"]))
+
+
+@cache
+def kafka() -> RecordedBroker:
+    """The recording of Kafka."""
+    return RecordedBroker(RECORDED)
+
+
+def written(folder: Path, text: str, name: str = "rule.toml") -> Case:
+    """The case of a text, whose head is added."""
+    path = folder / name
+    path.write_text(HEAD + text, encoding="utf-8")
+    return load(path)
+
+
+def played(case: Case, profile: str = "reference") -> Transcript:
+    """A case, played to a profile in this process."""
+    broker = ProfileBroker(profile)
+    return broker.play(case, broker.versions())
