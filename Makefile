@@ -15,8 +15,9 @@ PYTHON ?=
 ARGS ?=
 # Tests of one folder: `make test T=broker/partition`.
 T ?=
-# In how many processes tests run; 0 is one, that of pytest itself, which a debugger needs.
-WORKERS ?= auto
+# In how many processes tests run: one more than there are cores, because tests also wait.
+# 0 is one process, that of pytest itself, which a debugger needs.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
 BIN := .venv/bin
 # Tests of one file stay together, in their order: what they share is made once (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist loadfile $(if $(T),tests/$(T))
@@ -47,8 +48,8 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 	@rm -rf out/study-acks
 	$(BIN)/ottla study run acks --seeds 3 --jobs 2 --out out/study-acks
 
-quick: install  ## run the tests of raft, idempotency, log and broker, without real clients
-	$(PYTEST) -m "not slow and not nightly and not clients" $(addprefix tests/,raft idempotency log broker) $(ARGS)
+quick: install  ## run the tests of raft, idempotency, log and broker: short searches, no real clients
+	OTTLA_SHORT_SEARCHES=1 $(PYTEST) -m "not slow and not nightly and not clients" $(addprefix tests/,raft idempotency log broker) $(ARGS)
 
 test: install  ## run the quick test suite (T=broker/partition for a folder, ARGS="-k name" to choose)
 	$(PYTEST) -m "not slow and not nightly" $(ARGS)

@@ -1,18 +1,22 @@
-"""Settings that hold for every test: how hypothesis searches, which tests share a process, and
-that no command says how far it is because the machine is slow, or has colours because its caller
+"""Settings for all tests: how hypothesis searches, which tests share a process, and what a failed
+run says. Commands print no progress because a machine is slow, and no colours because the caller
 asked for some.
 
-No deadline, because shared machines stall for longer than any honest limit. In CI the search is
-derandomised: a red run must be red again when someone looks.
+Hypothesis has no deadline, because shared machines stall for longer than any honest limit. In CI
+its search is derandomised: a red run must be red again when someone looks.
 
-Where tests are spread over processes (pytest-xdist, `--dist loadfile`), those of one file stay
-together, for what a module's fixture makes is made once; and all files that ask for Spark go to one
-process, for a session takes seconds to open and half a gigabyte to keep. (Its marker `xdist_group`
-would say the same, and says nothing with pytest 9.2: ids of tests are no plain text there.)
+If tests run in several processes (pytest-xdist, `--dist loadfile`), those of one file stay
+together, because they share the fixtures of their module. All files that need Spark go to one
+process, because a session takes seconds to open and half a gigabyte to keep. (The marker
+`xdist_group` should do that, but has no effect with pytest 9.2, whose test ids are not plain text.)
+
+A failed run ends with the command that runs the failed tests again. Hypothesis remembers the
+example that failed, and tries it first; it also prints a line that replays it elsewhere.
 """
 
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,23 +25,26 @@ from hypothesis import settings
 
 from cli_process import UNHURRIED_S
 from ottla.commands.sim import telling
+from searches import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from xdist.scheduler import LoadFileScheduling
 
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("default", deadline=None, max_examples=examples(), print_blob=True)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+FEW_FAILURES = 5
+"""So many are named one by one."""
 ASKS_FOR_SPARK = re.compile(r"def \w+\([^)]*\b(engine|spark)\b|param(s=\[|\()[^)]*\"spark\"")
-"""A fixture that opens a session, among those of a test or of another fixture; or a parameter."""
+"""Matches a test or fixture that uses a fixture with a session, or a parameter that names Spark."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def unhurried() -> "Iterator[None]":
-    """Progress that nobody watches is said after minutes; those of a process: `cli_process`."""
+    """Commands print progress only after minutes. For commands in a process: `cli_process`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(telling, "NOW_AND_THEN_S", UNHURRIED_S)
         yield
@@ -45,7 +52,7 @@ def unhurried() -> "Iterator[None]":
 
 @pytest.fixture(scope="session", autouse=True)
 def nobodys_terminal() -> "Iterator[None]":
-    """What the caller's terminal is like is no matter of a test, nor of a command that one runs."""
+    """The caller's terminal changes nothing in a test, or in a command that a test runs."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TERM", "TTY_COMPATIBLE"):
             patch.delenv(name, raising=False)
@@ -54,8 +61,8 @@ def nobodys_terminal() -> "Iterator[None]":
 
 @pytest.fixture(scope="session", autouse=True)
 def light_jvms(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[None]":
-    """Every JVM that Spark starts compiles once and quickly: its jobs here are over in seconds, and
-    the second compiler would take most of a core for half of them."""
+    """Every JVM of Spark uses only its quick compiler. The jobs of tests take seconds, and the
+    second compiler would use most of a core for half of that time."""
     folder = tmp_path_factory.mktemp("spark-conf")
     sides = ("driver", "executor")
     lines = (f"spark.{side}.extraJavaOptions -XX:TieredStopAtLevel=1\n" for side in sides)
@@ -65,15 +72,30 @@ def light_jvms(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[None]":
         yield
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What to type next after a failure."""
+    stats = terminalreporter.stats
+    ids = [each.nodeid for each in (*stats.get("failed", ()), *stats.get("error", ()))]
+    if ids:
+        terminalreporter.write_line(f"to run them again: {again(ids)}")
+
+
+def again(ids: "Sequence[str]") -> str:
+    """A command that runs these tests, or all tests of their files if there are many."""
+    files = list(dict.fromkeys(each.partition("::")[0] for each in ids))
+    chosen = ids if len(ids) <= FEW_FAILURES else files
+    return shlex.join([".venv/bin/python", "-m", "pytest", "-q", "-m", "", *chosen])
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFileScheduling | None":
-    """Files to processes, those with Spark to one."""
+    """One process for each file, and one for all files with Spark."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class SparkTogether(LoadFileScheduling):
-        """See the module's text."""
+        """See the module's docstring."""
 
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
@@ -83,7 +105,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFile
 
 
 def asks_for_spark(path: Path) -> bool:
-    """Whether a file of the studies' tests does; others have no such fixtures."""
+    """Whether a test file needs Spark. Only the studies' tests have such fixtures."""
     if path.parent.name != "studies":
         return False
     return ASKS_FOR_SPARK.search(path.read_text(encoding="utf-8")) is not None

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from ottla.idempotency.id_blocks import BLOCK_SIZE, LOW_WATER, IdBlock, IdBlocks, IdPool
+from searches import examples
 
 
 def drained(pool, count):
@@ -116,4 +117,4 @@ class IdMachine(RuleBasedStateMachine):
 
 
 TestIdMachine = IdMachine.TestCase
-TestIdMachine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestIdMachine.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)

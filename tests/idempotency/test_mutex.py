@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ottla.idempotency.mutex import ProducerMutex
+from searches import examples
 
 producers = st.integers(1, 3)
 
@@ -111,4 +112,6 @@ class MutexMachine(RuleBasedStateMachine):
 
 
 TestMutexMachine = MutexMachine.TestCase
-TestMutexMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestMutexMachine.settings = settings(
+    max_examples=examples(40), stateful_step_count=40, deadline=None
+)

@@ -18,6 +18,7 @@ from ottla.idempotency.producer import InFlight
 from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
+from searches import examples
 
 ROOM = 3
 MAX = 2**31 - 1
@@ -244,5 +245,5 @@ class StrictTableMachine(TableMachine):
 
 TestTableMachine = TableMachine.TestCase
 TestStrictTableMachine = StrictTableMachine.TestCase
-SETTINGS = settings(max_examples=50, stateful_step_count=40, deadline=None)
+SETTINGS = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
 TestTableMachine.settings = TestStrictTableMachine.settings = SETTINGS

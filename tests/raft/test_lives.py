@@ -21,6 +21,7 @@ from raft_describe import describe_core
 from raft_invariants import Watch
 from raft_transcript import FixedJitter
 from raft_world import ELECTION, RETRANSMIT, World
+from searches import examples
 
 members = st.integers(1, 5)
 
@@ -174,7 +175,7 @@ class Group(RuleBasedStateMachine):
             assert not member.core.has_ready()
 
 
-Group.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Group.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestGroup = Group.TestCase
 
 

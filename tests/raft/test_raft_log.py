@@ -15,6 +15,7 @@ from ottla.raft.errors import CorruptStateError
 from ottla.raft.raft_log import RaftLog, bootstrap, decode_voters
 from ottla.raft.types import ENTRY_OVERHEAD_BYTES, Entry, EntryKind, LogIndex, SnapshotMeta, Term
 from raft_lone import entries, log_of
+from searches import examples
 
 
 class LogModel(RuleBasedStateMachine):
@@ -161,7 +162,9 @@ class LogModel(RuleBasedStateMachine):
             assert durable == self.last
 
 
-LogModel.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+LogModel.TestCase.settings = settings(
+    max_examples=examples(25), stateful_step_count=20, deadline=None
+)
 TestLogModel = LogModel.TestCase
 
 

@@ -33,6 +33,17 @@ def test_what_is_to_be_made_can_be_made(target):
     assert target in TARGETS
 
 
+def test_a_failed_run_says_how_to_run_its_tests_again(request):
+    (conftest,) = (
+        each
+        for each in request.config.pluginmanager.get_plugins()
+        if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py")
+    )
+    pytest_ = ".venv/bin/python -m pytest -q -m ''"
+    assert conftest.again(["a.py::b[c d]"]) == f"{pytest_} 'a.py::b[c d]'"
+    assert conftest.again([f"a.py::b[{n}]" for n in range(9)]) == f"{pytest_} a.py"
+
+
 def test_folders_of_tests_are_there():
     named = re.findall(r"`make (?:test|slow|test slow) T=([a-z/_]+)`", CONTRIBUTING)
     assert len(named) >= 4

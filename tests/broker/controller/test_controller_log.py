@@ -19,6 +19,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.commands import AllocateProducerIds, Command, CreateTopic, DeleteTopic
 from ottla.broker.turn.tickets import ControlTicket
 from ottla.raft.types import Entry
+from searches import examples
 
 NAMES = st.sampled_from(["a", "b", "a.b", "a_b", "c"])
 NODES = (1, 2, 3)
@@ -185,7 +186,7 @@ def apply(catalog: Catalog, index: int, entry: Entry) -> dict[str, Any]:
 
 TestControllers = Controllers.TestCase
 TestControllers.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

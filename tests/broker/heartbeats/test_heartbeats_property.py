@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker_beat_world import World
+from searches import examples
 
 NODES = (1, 2, 3)
 VOTERS = {10: (1, 2, 3), 11: (1, 2, 3), 12: (1, 2)}
@@ -145,7 +146,7 @@ class RidingAcksAgainstFullState(BeatsAgainstFullState):
     acks_ride = True
 
 
-SETTINGS = settings(max_examples=60, stateful_step_count=50, deadline=None)
+SETTINGS = settings(max_examples=examples(60), stateful_step_count=50, deadline=None)
 BeatsAgainstFullState.TestCase.settings = SETTINGS
 RidingAcksAgainstFullState.TestCase.settings = SETTINGS
 TestBeatsAgainstFullState = BeatsAgainstFullState.TestCase

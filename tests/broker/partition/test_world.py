@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from broker_core_nemesis import Story, wander
 from broker_core_world import MS, NODES, SECOND, Options
+from searches import examples
 
 A_NODE = st.sampled_from(NODES)
 A_PRODUCER = st.integers(0, 2)
@@ -106,7 +107,7 @@ class Failovers(RuleBasedStateMachine):
 
 TestFailovers = Failovers.TestCase
 TestFailovers.settings = settings(
-    max_examples=15,
+    max_examples=examples(15),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
