@@ -52,33 +52,33 @@ class Row:
 CATALOGUE: tuple[Row, ...] = (
     Row("M01", Mutant.NO_DUPLICATES, "look-up of duplicates", CLIENTS),
     Row("M02", Mutant.GAPS_ACCEPTED, "refusal of gaps", PIPELINES),
-    Row("M03", Mutant.STATE_IN_LEADER_ONLY, "producers on followers", CLIENTS),
+    Row("M03", Mutant.STATE_IN_LEADER_ONLY, "producer tables on followers", CLIENTS),
     Row("M04", Mutant.SERVES_UNSYNCED, "sync before serving", CLIENTS),
     Row("M05", Mutant.SPECULATION_KEPT, "end of speculation"),
     Row("M06", Mutant.ACKS_ALL_AT_APPEND, "waiting for the commit"),
     Row("M07", Mutant.ACKS_BEFORE_SYNC, "sync before acknowledging"),
     Row("M08", Mutant.VOTE_NOT_WRITTEN, "memory of votes", RIVALS),
     Row("M09", Mutant.VOTES_TWICE, "one vote a term", ELECTIONS),
-    Row("M10", Mutant.VOTES_FOR_SHORTER_LOGS, "look at the candidate's log", ELECTIONS),
+    Row("M10", Mutant.VOTES_FOR_SHORTER_LOGS, "comparison with the candidate's log", ELECTIONS),
     Row(
         "M11",
         Mutant.COUNTS_OLD_TERMS,
-        "commit by the own term",
+        "commit only by the own term",
         Conditions(
             {"faults": "figure-8", "fault_every_ms": 2_000, "batch_records": 1},
-            "an entry of an old term must reach a majority under a leader that dies before its own "
-            "does: the program leads there",
+            "an entry of an old term must reach a majority, under a leader that dies before its "
+            "own entry does: the program makes that happen",
         ),
     ),
-    Row("M12", Mutant.NO_MATCH_CHECK, "check of what stands before"),
-    Row("M13", Mutant.READS_UNCOMMITTED, "reads end at the high watermark"),
+    Row("M12", Mutant.NO_MATCH_CHECK, "check of the previous entry"),
+    Row("M13", Mutant.READS_UNCOMMITTED, "the high watermark as the end of reads"),
     Row(
         "M14",
         Mutant.ANY_TERM_APPENDS,
         "condition on the term",
         Conditions(
             {**CLIENTS.settings, "leader_queue_bytes": 300},
-            "batches must wait in a leader's queue while it loses its term: the queue is short",
+            "batches must wait in a leader's queue when its term ends, so the queue is short",
         ),
     ),
     Row(
@@ -87,14 +87,14 @@ CATALOGUE: tuple[Row, ...] = (
         "stepping down on uncertainty",
         Conditions(
             short_of("stuck-disk", 12_000),
-            "only who has a leader that can do nothing misses it: its disk hangs to the end, it is "
-            "not healed, and one more record is asked for",
+            "it is missed only if a leader can do nothing: its disk hangs to the end, it is not "
+            "healed, and one more record must be stored",
         ),
     ),
     Row(
         "M16",
         Mutant.GAPS_WITHOUT_BARRIER,
-        "barrier before a gap is told",
+        "barrier before a gap is answered",
         DEPOSED,
     ),
     Row(
@@ -108,51 +108,51 @@ CATALOGUE: tuple[Row, ...] = (
                 "delivery_timeout_ms": 1_000,
                 "request_timeout_ms": 400,
             },
-            "a request of an older epoch must come late, so clients give up early and requests "
+            "a request of an older epoch must arrive late, so clients give up early, and requests "
             "stray",
         ),
     ),
-    Row("M18", Mutant.EPOCH_BEFORE_COMMIT, "epoch with the commit", EPOCHS),
+    Row("M18", Mutant.EPOCH_BEFORE_COMMIT, "new epochs only with their commit", EPOCHS),
     Row(
         "M19",
         Mutant.NO_WRAP,
         "wrap of sequences",
         Conditions(
             {"profile": "reference", "first_sequence": 2_147_483_640},
-            "no run sends two billion records: sequences begin just below the wrap, which the "
+            "no run sends two billion records, so sequences begin just below the wrap, as the "
             "profile allows",
         ),
     ),
     Row(
         "M20",
         Mutant.BUMPS_ON_GAPS,
-        "client: bump only where nothing may be stored",
+        "client: a new epoch only if nothing may be stored",
         PIPELINES,
     ),
     Row(
         "M21",
         Mutant.NUMBERS_GIVEN_BACK,
-        "client: a sequence for good",
+        "client: one batch only for each sequence",
         Conditions(
             {**JAVA.settings, "probes": False},
-            f"{JAVA.why}; a probe under a number that was given back would never be stored, and "
-            "that would be told instead of what was lost before",
+            f"{JAVA.why}; without probes, because a probe with a reused number is never stored, "
+            "and that would be reported instead of earlier losses",
         ),
     ),
     Row("M22", Mutant.SHORT_WINDOW, "the fifth batch of the window", CLIENTS),
     Row(
         "M23",
         Mutant.FIRST_SEQUENCE_ONLY,
-        "both ends of a duplicate",
+        "comparison of both ends of a duplicate",
         Conditions(
             {"faults": "stray-request", "fault_every_ms": 1_000},
-            "no client sends a batch again with another end: a stray request does",
+            "no client sends a batch again with another end, but a stray request does",
         ),
     ),
     Row(
         "M24",
         Mutant.EVICTS_IN_FLIGHT,
-        "sparing who is in flight",
+        "keeping producers with requests in flight",
         Conditions({"max_producers": 2}, "the table of producers must be full"),
     ),
     Row(
@@ -161,7 +161,7 @@ CATALOGUE: tuple[Row, ...] = (
         "expiry in the log",
         Conditions(
             {"producer_expiry_ms": 300, "faults": "drift freeze slow-node"},
-            "producers must be idle for long enough, by clocks that differ",
+            "producers must be idle for long enough, and clocks must differ",
         ),
     ),
     Row(
@@ -170,25 +170,25 @@ CATALOGUE: tuple[Row, ...] = (
         "producers in snapshots",
         Conditions(
             {"faults": "delete-records power isolate", "fault_every_ms": 2_000},
-            "snapshots are taken where records were deleted, and used by who was away",
+            "a snapshot is made when records were deleted, and used by a node that was away",
         ),
     ),
     Row(
         "M27",
         Mutant.SYNCS_BY_INDEX,
-        "which write a sync is for",
+        "knowing which write a sync is for",
         Conditions(
             {"faults": "late-sync", "fault_every_ms": 3_000},
-            "a sync must end when what it was for has been replaced: the program holds it up",
+            "a sync must end after what it was for has been replaced: the program delays it",
         ),
     ),
     Row(
         "M28",
         Mutant.STALE_LEADERS_HEARD,
-        "deafness to deposed leaders",
+        "ignoring deposed leaders",
         Conditions(
             {"faults": "late-leader", "fault_every_ms": 2_000},
-            "what a leader sent must arrive when another one leads: the program holds it up",
+            "what a leader sent must arrive when another one leads: the program delays it",
         ),
     ),
     Row(
@@ -197,8 +197,8 @@ CATALOGUE: tuple[Row, ...] = (
         "pre-vote and check-quorum",
         Conditions(
             short_of("deaf", 5_000),
-            "only who has a leader that hears nobody misses it: it stays so to the end, it is not "
-            "healed, and one more record is asked for",
+            "it is missed only if a leader hears nobody: it stays so to the end, is not healed, "
+            "and one more record must be stored",
         ),
     ),
     Row(
@@ -207,22 +207,22 @@ CATALOGUE: tuple[Row, ...] = (
         "checksums at recovery",
         Conditions(
             {"faults": "torn-write kill", "fault_every_ms": 1_000},
-            "a write must be torn, and who has half of it lead",
+            "a write must be torn, and the node with half of it must lead",
         ),
     ),
-    Row("M33", Mutant.COMMIT_AHEAD, "commit behind the log", ELECTIONS),
+    Row("M33", Mutant.COMMIT_AHEAD, "commit within the log", ELECTIONS),
     Row(
         "M34",
         Mutant.SKIPS_UNFETCHED,
-        "consumer: to go on behind what was read",
-        Conditions({"fetch_bytes": 100}, "a consumer must be given less than there is"),
+        "consumer: continuing after what was read",
+        Conditions({"fetch_bytes": 100}, "a fetch must return less than there is"),
     ),
     Row("M35", Mutant.ANSWERS_MIXED_UP, "client: answers in the order of requests"),
     Row("M36", Mutant.ANY_ACKS, "check of acks"),
     Row("M37", Mutant.ACKS_FIRST, "Kafka's order: partition and batch before acks"),
     Row("M39", Mutant.READS_NARROW, "range of a fetch up to the log end"),
     Row("M40", Mutant.LISTS_LOG_END, "latest offset at the high watermark", QUESTIONS),
-    Row("M41", Mutant.TELLS_LOG_END, "high watermark of a fetch behind the commit", QUESTIONS),
+    Row("M41", Mutant.TELLS_LOG_END, "committed high watermark in a fetch", QUESTIONS),
     Row("M42", Mutant.EPOCHS_ENDLESS, "end of a leader epoch where the next begins", QUESTIONS),
     Row(
         "M43",
@@ -245,10 +245,10 @@ CATALOGUE: tuple[Row, ...] = (
     Row(
         "M45",
         Mutant.LAST_DECIDED_FIRST,
-        "line before a producer's mutex",
+        "queue before a producer's mutex",
         Conditions(
             {**SHORT, "leader_queue_bytes": 300, "batch_records": 1},
-            "batches must wait for room in a leader's queue: it is short, and so are the runs",
+            "batches must wait for room in a leader's queue, so it is short; so are the runs",
         ),
     ),
     Row(
@@ -263,18 +263,18 @@ CATALOGUE: tuple[Row, ...] = (
         "truncation of the epoch history",
         Conditions(
             {"faults": "isolate halves win-and-go", "fault_every_ms": 1_000},
-            "a leader must lose its term with its first entry in nobody else's log",
+            "a leader's term must end when no other log has its first entry",
         ),
     ),
     Row(
         "M48",
         Mutant.DELETED_LOGS_KEPT,
         "deletion of a deleted topic's logs",
-        Conditions(SHORT, "one run of two makes topics: short runs buy many of those"),
+        Conditions(SHORT, "only one run in two creates topics, so runs are short and many"),
     ),
-    Row("M49", Mutant.RANGES_WITHOUT_BARRIER, "barrier before out of range is told", LED_BACK),
-    Row("M50", Mutant.HELD_SHOWN, "holding what too few replicas have", HELD),
-    Row("M51", Mutant.HELD_FOR_GOOD, "another look at what is held", HELD),
+    Row("M49", Mutant.RANGES_WITHOUT_BARRIER, "barrier before out of range is answered", LED_BACK),
+    Row("M50", Mutant.HELD_SHOWN, "holding back what too few replicas have", HELD),
+    Row("M51", Mutant.HELD_FOR_GOOD, "a second check of what is held back", HELD),
     Row("M52", Mutant.BATCHES_OF_ANY_SIZE, "max.message.bytes of a topic"),
 )
 BY_ID = {each.id: each for each in CATALOGUE}

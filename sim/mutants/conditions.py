@@ -20,9 +20,9 @@ class Conditions(NamedTuple):
     """Why these settings."""
 
 
-SWARM = Conditions({}, "it shows without help: all is left to the swarm")
+SWARM = Conditions({}, "it shows without special settings: the swarm draws everything")
 
-RESENT = "clients send again what was stored when answers are lost and leaders change"
+RESENT = "when answers are lost and leaders change, clients send stored batches again"
 CLIENTS = Conditions(
     {"faults": "lose-answer reset-clients kill freeze cut-clients", "fault_every_ms": 1_000},
     RESENT,
@@ -33,11 +33,11 @@ ELECTIONS = Conditions(
         "fault_every_ms": 1_000,
         "batch_records": 1,
     },
-    "elections come one after the other, and who votes or wins dies of it",
+    "there are many elections, and nodes die as they vote or win",
 )
 RIVALS = Conditions(
     {"faults": "rivals", "fault_every_ms": 1_500},
-    "two stand for election at once, and who has voted is back before it is decided",
+    "two candidates stand at once, and a voter restarts before the election is decided",
 )
 JAVA = Conditions(
     {
@@ -45,7 +45,7 @@ JAVA = Conditions(
         "faults": "lose-answer reset-clients kill freeze cut-clients transfer",
         "fault_every_ms": 1_000,
     },
-    "it is the Java client's, and leaves batches whose fate nobody knows",
+    "the mechanism is the Java client's, and batches must have an unknown outcome",
 )
 PIPELINES = Conditions(
     {
@@ -58,7 +58,8 @@ PIPELINES = Conditions(
         "faults": "transfer",
         "fault_every_ms": 2_000,
     },
-    "five batches are on a long way when the leader changes: the second may come before the first",
+    "five batches are on a slow link when the leader changes, so the second may arrive before the "
+    "first",
 )
 EPOCHS = Conditions(
     {
@@ -67,7 +68,7 @@ EPOCHS = Conditions(
         "delivery_timeout_ms": 1_000,
         "request_timeout_ms": 400,
     },
-    "clients give batches up, and begin a new epoch while leaders change",
+    "clients give up batches, and begin a new epoch while leaders change",
 )
 
 
@@ -83,8 +84,8 @@ DEPOSED = Conditions(
         "leader_epochs": False,
         "metadata_max_age_ms": 100,
     },
-    "a client must be led back to a deposed leader that still leads for itself: the "
-    "program makes one, and clients believe the last they hear",
+    "a client must be led back to a deposed leader that still believes that it leads: the program "
+    "makes one, and clients believe what they heard last",
 )
 LED_BACK = Conditions(
     {**DEPOSED.settings, "fault_every_ms": 1_000, "load_ms": 8_000, "records": 150},
@@ -102,14 +103,14 @@ HELD = Conditions(
         "records": 24,
         "acks": 1,
     },
-    "records must be committed while a replica is out of sync, and be few, for each shows what was "
-    "held before it: with acks=all they would be refused and sent again",
+    "records must be committed while a replica is out of sync, so not with acks=all; and there "
+    "must be few, because each new record shows what was held back before it",
 )
 
 
 SHORT: Settings = {"load_ms": 1_000, "records": 40, "fault_every_ms": 250}
 QUESTIONS = Conditions(
-    {"load_ms": 300, "records": 40}, "a run has a dozen questions of readers, however short it is"
+    {"load_ms": 300, "records": 40}, "even a short run has a dozen questions of readers"
 )
 
 

@@ -24,30 +24,30 @@ MEDIAN_TARGET, P95_TARGET = 50, 2_000
 _HEAD = """\
 # Mutants
 
-A mutant is the broker, its disk or a client with one safety mechanism switched off, which can be
-done in the simulator alone (`sim/mutants/catalogue.py`). Each must be noticed twice: in a scenario
-that was written for it, and by chance, in a sweep. *Seeds to kill* is how many seeds it takes on
-average until one fails, estimated from the share that did; behind it the ends of its 95 % interval
-(Wilson), and which invariants noticed, in how many seeds. How the checkers themselves are tested is
-in [invariants](invariants.md).
+A mutant is the broker, its disk or a client with one safety mechanism switched off. Only the
+simulator can do that (`sim/mutants/catalogue.py`). Each mutant must be noticed twice: in a scenario
+that was written for it, and by chance, in a sweep. *Seeds to kill* is how many seeds a sweep needs
+on average until one fails. It is estimated from the share of seeds that failed, and has a 95 %
+interval (Wilson). The last column says which invariants noticed the mutant, and in how many seeds.
+[Invariants](invariants.md) says how the checkers themselves are tested.
 
-Nobody misses a mechanism where nothing calls for it: who has one request in flight never needs the
-fifth batch of a window. So the nemesis is told, mutant by mutant, what to try: the faults that call
-for what the mutant lacks, now and then a program that was written for it, and clients and limits to
-go with them. What is not told is drawn by the swarm. The figures thus say how soon a mechanism is
-missed by who looks in the right place. A sweep with the mutant alone takes longer, and some it does
-not notice: M15 showed in none of 60 seeds (with 95 % confidence it does in at most 1 in 20).
-[Below](#where-each-is-looked-for) stands what each was
-told, why, and the commands that show it again.
+A mechanism is only missed if a run uses it: a client with one request in flight never needs the
+fifth batch of a window. So each mutant is swept under settings of its own: faults that need the
+mechanism, sometimes a program that was written for it, and clients and limits to match. The swarm
+draws all other settings. So the figures say how soon a mechanism is missed if one looks in the
+right place. A sweep with no other setting than the mutant needs more seeds, and does not notice
+some: M15 showed in none of 60 seeds (with 95 % confidence, it shows in at most 1 in 20).
+[Below](#where-each-is-looked-for) are the settings of each mutant, the reason for them, and the
+commands that show it again.
 
-A follower has a general way to take entries and a short one (`raft/following.py`, `follow`), which
-most appends take. The switches are in the general way, so the short one is closed to every mutant.
-That it ends where the general one would is the business of `tests/raft/test_follow.py` and
-`tests/broker/driver/test_fast_append.py`.
+A follower has a general way to accept entries, and a short one for most appends
+(`raft/following.py`, `follow`). The switches are in the general way, so no mutant takes the short
+one. `tests/raft/test_follow.py` and `tests/broker/driver/test_fast_append.py` check that both ways
+have the same result.
 
-Written by `ottla sim mutants ID... --seeds N --first SEED --page docs/reference/mutants.md`; a row
-says from which seed on it was swept, and `ottla sim mutants M15 --seeds 500 --first 1000000` sweeps
-one again, under the same settings.
+Written by `ottla sim mutants ID... --seeds N --first SEED --page docs/reference/mutants.md`. A row
+names its first seed; `ottla sim mutants M15 --seeds 500 --first 1000000` sweeps one mutant again,
+under the same settings.
 
 """
 _COLUMNS = """\
@@ -57,12 +57,12 @@ _COLUMNS = """\
 _WHERE = """
 ## Where each is looked for
 
-The profile is `reference-strict`, but where a command names another one. A sweep goes through the
-seeds one by one and tells of each that fails what was noticed; beside it stands what runs the first
-of them alone. A seed holds for the code that wrote the row: when the swarm draws otherwise, it is
-another run.
+The profile is `reference-strict`, unless a command names another one. A sweep runs the seeds one by
+one, and says for each that fails what was noticed. The last column runs only the first of these. A
+seed is the same run only with the code that wrote the row, because later code may draw other
+settings.
 
-| id | why there | all seeds of the row | the first that fails |
+| id | why these settings | all seeds of the row | the first that fails |
 |---|---|---|---|
 """
 _ROW = re.compile(
