@@ -168,6 +168,12 @@ class ReplicaView:
         return self._replica.core.transferring_to
 
     @property
+    def proves(self) -> bool:
+        """Whether a barrier is under way: answers wait for proof that it leads."""
+        tickets = self._replica.machine.leadership.barriers.open_tickets()
+        return next(tickets, None) is not None
+
+    @property
     def voters(self) -> Sequence[NodeId]:
         """The members of the group."""
         return self._replica.core.voters

@@ -1,4 +1,4 @@
-"""What runs reach: named scenarios that came about by chance, rules, and abstract states.
+"""What runs reach by chance: scenarios, rules, abstract states, overlaps, durable steps.
 
 Not: whether what happened was right (`invariants`).
 """

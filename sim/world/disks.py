@@ -81,6 +81,11 @@ class SimDisk:
         """No sync ends within `span`. A stall that began earlier may last longer."""
         self.stalled_until = max(self.stalled_until, self._kernel.now + span)
 
+    @property
+    def stalls(self) -> bool:
+        """Whether a sync that begins now is held up."""
+        return self._hangs or self.stalled_until > self._kernel.now
+
     def hang(self) -> None:
         """No sync ends any more."""
         self._hangs = True

@@ -77,7 +77,7 @@ FEW = ["--seeds", "3", *SHORT[2:]]
 FAILING = ["0", "--set", "mutants=M06", "--set", "load_ms=1000", "--set", "records=20"]
 STOPPED = [
     (
-        ["cover", *FEW],
+        ["coverage", *FEW],
         "ottla.sim.coverage.cover.Cover.add",
         "0 of 3 seeds are done, nothing is kept",
     ),

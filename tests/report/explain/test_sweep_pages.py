@@ -92,7 +92,7 @@ def test_what_was_never_reached_is_said():
     cover = Cover.of(RunConfig(profile="reference-strict"))
     cover.add(Reached(5, ("sim-S07",), ("next",), ("NONE",), ((1,), (2,))))
     cover.add(Reached(6, (), ("next",), ("NONE",), ((3,),)))
-    text = cover_page(cover, "ottla sim cover --seeds <2>")
+    text = cover_page(cover, "ottla sim coverage --seeds <2>")
     assert "1 of " in text
     assert "&lt;2&gt;" in text
     (row,) = re.findall(r"<tr><th>sim-S07</th>.*?</tr>", text)

@@ -139,8 +139,8 @@ def test_every_command_is_here_or_is_over_at_once():
     """A new command has to say what goes on while it works; then it is added here."""
     names = set(vars(get_command(app))["commands"])
     assert names == {
-        "cover", "diff", "experiment", "explain", "export", "meta", "mutants", "play", "replay",
-        "run", "show", "shrink", "sweep", "why",
+        "cover", "coverage", "diff", "experiment", "explain", "export", "meta", "mutants", "play",
+        "replay", "run", "show", "shrink", "sweep", "why",
     }  # fmt: skip
 
 

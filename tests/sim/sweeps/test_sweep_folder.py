@@ -73,7 +73,7 @@ def test_a_sweep_json_that_is_none_is_one_line(tmp_path, held):
     line = refused(tmp_path)
     assert line.startswith(f"{tmp_path / 'sweep.json'}: ")
     assert line.endswith("; choose another folder")
-    covered = CliRunner().invoke(app, ["cover", str(tmp_path)], standalone_mode=False)
+    covered = CliRunner().invoke(app, ["coverage", str(tmp_path)], standalone_mode=False)
     assert isinstance(covered.exception, UsageError)
     assert str(covered.exception).startswith(f"{tmp_path} holds no sweep: ")
 
@@ -86,7 +86,7 @@ def test_a_sweep_of_other_code_is_covered_with_a_warning(tmp_path, by, told):
     settings = FEW.told()
     held = {"first": 3, "seeds": 1, "settings": settings, "code": by, "commit": ""}
     (tmp_path / "sweep.json").write_text(json.dumps(held))
-    covered = CliRunner().invoke(app, ["cover", str(tmp_path)])
+    covered = CliRunner().invoke(app, ["coverage", str(tmp_path)])
     assert covered.exit_code == 0, covered.output
     (line,) = covered.stderr.splitlines()
     assert line == f"{tmp_path}: swept {told}; this is {code()}, its seeds may be other runs"
@@ -95,7 +95,7 @@ def test_a_sweep_of_other_code_is_covered_with_a_warning(tmp_path, by, told):
 def test_a_sweep_of_this_code_is_covered_without_a_word(tmp_path):
     held = {"first": 3, "seeds": 1, "settings": FEW.told(), "code": code(), "commit": ""}
     (tmp_path / "sweep.json").write_text(json.dumps(held))
-    assert CliRunner().invoke(app, ["cover", str(tmp_path)]).stderr == ""
+    assert CliRunner().invoke(app, ["coverage", str(tmp_path)]).stderr == ""
 
 
 @pytest.mark.slow

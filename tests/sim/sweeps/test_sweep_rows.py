@@ -131,7 +131,7 @@ def test_what_failed_as_often_stands_by_name_whichever_came_first(monkeypatch):
 def test_a_folder_with_a_setting_that_is_gone_is_one_line(tmp_path):
     plan = {"first": 0, "seeds": 1, "settings": "no_such_setting = 3", "code": "x"}
     (tmp_path / "sweep.json").write_text(json.dumps(plan))
-    told = CliRunner().invoke(app, ["cover", str(tmp_path)], standalone_mode=False)
+    told = CliRunner().invoke(app, ["coverage", str(tmp_path)], standalone_mode=False)
     assert isinstance(told.exception, UsageError)
     assert f"{tmp_path}: its settings" in str(told.exception)
     assert "no such setting: no_such_setting" in str(told.exception)

@@ -7,7 +7,7 @@
 | `exporting` | one run, for other checkers: `export` |
 | `playing` | a scenario of your own, played: `play` |
 | `asking_why` | when a failure became inevitable: `why` |
-| `covering` | what many runs reached: `cover` |
+| `covering`, `counts` | what many runs reached: `coverage`, which was `cover` |
 | `experiments` | names the study that replaced an experiment: `experiment` |
 | `sweeps` | many runs: `sweep`, `mutants` |
 | `blind` | `mutants --blind` |
@@ -56,7 +56,8 @@ app.command()(explaining.explain)
 app.command()(playing.play)
 app.command()(exporting.export)
 app.command()(asking_why.why)
-app.command()(covering.cover)
+app.command()(covering.coverage)
+app.command("cover", hidden=True)(covering.coverage)
 app.command()(comparing.meta)
 app.command(hidden=True, context_settings=experiments.OLD_OPTIONS)(experiments.experiment)
 app.command()(sweeps.mutants)

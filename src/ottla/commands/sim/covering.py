@@ -1,8 +1,9 @@
-"""`ottla sim cover`: which scenarios and states a sweep reached.
+"""`ottla sim coverage`: what a sweep reached.
 
 The folder of a sweep names seeds and settings. They are run again, because a sweep keeps verdicts,
-not histories. Everything that was reached is listed with the first seed that reached it. What no
-seed reached is listed, too.
+not histories. Scenarios, rules and answers that were reached are listed with the first seed that
+reached them; what overlapped, which durable steps faults met, and which messages came late, with
+how often (`counts`). What no seed reached is listed, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import typer
 
 from ottla.commands import usage
 from ottla.commands.sim.asking import (
+    AsJson,
     ConfigFile,
     Jobs,
     Settings,
@@ -24,9 +26,10 @@ from ottla.commands.sim.asking import (
     seed_of,
     warn_of_other_code,
 )
+from ottla.commands.sim.counts import in_json, say_counts
 from ottla.commands.sim.explaining import check_page, given, write_and_say
 from ottla.commands.sim.interrupting import NOTHING, interruptible
-from ottla.commands.sim.telling import Line, say
+from ottla.commands.sim.telling import Line, say, say_object
 from ottla.commands.usage import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +53,7 @@ Swept = Annotated[
 ]
 
 
-def cover(
+def coverage(
     folder: Swept = None,
     *,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many; 200 by default.")] = None,
@@ -58,11 +61,17 @@ def cover(
     jobs: Jobs = 1,
     config: ConfigFile = None,
     settings: Settings = None,
+    functions: Annotated[
+        bool,
+        typer.Option("--functions", help="Also list the broker's functions that no seed enters."),
+    ] = False,
+    as_json: AsJson = False,
     out: Annotated[
         Path | None, usage.file_option("Also write a page with a curve and each state.")
     ] = None,
 ) -> None:
-    """Run seeds, and count what they reach: scenarios, rules, abstract states."""
+    """Run seeds, and count what they reach: scenarios, rules, states; what overlaps, durable steps,
+    late messages."""
     from ottla.sim.coverage.cover import Cover
     from ottla.sim.coverage.cover import cover as reach
     from ottla.sim.settings.settings_file import from_toml
@@ -71,24 +80,30 @@ def cover(
     plan = _plan(folder, first, seeds, config, settings)
     shared = from_toml(plan.settings)
     numbers = range(plan.first, plan.first + plan.seeds)
-    found, line, begun = Cover.of(shared), Line(), monotonic()
+    found = Cover.of(shared, functions_too=functions)
+    line, begun = Line(), monotonic()
     line.doing("running the first seeds")
     with interruptible(
         line, lambda: f"{len(found.growth)} of {plan.seeds} seeds are done, {NOTHING}"
     ):
-        for done, reached in enumerate(reach(numbers, plan.settings, jobs), 1):
+        reaching = reach(numbers, plan.settings, jobs, functions_too=functions)
+        for done, reached in enumerate(reaching, 1):
             found.add(reached)
             rate = done / max(monotonic() - begun, 1e-9)
             states = found.growth[-1]
             line.show(f"{done} of {plan.seeds} seeds, {states} states, {rate:.1f} seeds/s")
-    line.end()
-    _tell(found)
+    if as_json:
+        line.clear()
+        say_object(in_json(found))
+    else:
+        line.end()
+        _tell(found)
     if out is not None:
         from ottla.report.explain.coverage import cover_page
 
         drawn = ["--first", first or str(plan.first), "--seeds", str(plan.seeds)]
         where = drawn if folder is None else [str(folder)]
-        command = ["ottla", "sim", "cover", *where, *given(config, settings)]
+        command = ["ottla", "sim", "coverage", *where, *given(config, settings)]
         text = cover_page(found, shlex.join(command))
         write_and_say(out, text)
 
@@ -134,6 +149,7 @@ def _tell(found: Cover) -> None:
     _growth(found.growth)
     last = seeds - max(1, seeds // 10)
     say(f"{found.newcomers} states came with the last {seeds - last} seeds")
+    say_counts(found)
 
 
 def _table(title: str, tallies: Mapping[str, Tally], seeds: int, says: Mapping[str, str]) -> None:

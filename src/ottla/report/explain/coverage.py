@@ -1,14 +1,20 @@
-"""The page about what a sweep reached: scenarios, rules, answers, and states with their growth."""
+"""The page about what a sweep reached.
+
+It shows scenarios, rules, answers, overlaps, durable steps, late messages, and states with their
+growth.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from ottla.report.page.document import document, header, section, table
 from ottla.report.page.svg import line, text
-from ottla.sim.coverage.cover import Cover, Tally
+from ottla.sim.coverage.cover import Count, Cover, Tally
+from ottla.sim.coverage.excused import DELIVERIES_EXCUSED, OVERLAPS_EXCUSED, STEPS_EXCUSED
 from ottla.sim.coverage.points import told
 from ottla.sim.coverage.predicates import PREDICATES
 
@@ -38,6 +44,15 @@ def cover_page(cover: Cover, command: str) -> str:
         section("Rules of idempotent produce", _table(cover.rules, seeds, {})),
         section("What clients were answered", _table(cover.answers, seeds, {})),
         section(
+            "What overlapped in a group, and on a replica",
+            _counts(cover.overlaps, OVERLAPS_EXCUSED),
+        ),
+        section("Faults at durable steps", _counts(cover.steps, STEPS_EXCUSED)),
+        section(
+            "Messages that arrived after leaders had changed",
+            _counts(cover.deliveries, DELIVERIES_EXCUSED),
+        ),
+        section(
             "Abstract states, by name",
             _table(cover.states, seeds, {name: told(name) for name in cover.states}),
         ),
@@ -53,6 +68,16 @@ def _table(tallies: Mapping[str, Tally], seeds: int, says: Mapping[str, str]) ->
         for name, tally in tallies.items()
     )
     return table(("", "", "#seeds", "#share", "#first"), rows)
+
+
+def _counts(counts: Mapping[Any, Count], reasons: Mapping[Any, str]) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(', '.join(what))}</th><td>{escape(reasons.get(what, ''))}</td>"
+        f"<td class='n'>{count.times:,}</td><td class='n'>{count.seeds:,}</td>"
+        f"<td class='n'>{'never reached' if count.first is None else count.first}</td></tr>"
+        for what, count in counts.items()
+    )
+    return table(("", "", "#times", "#seeds", "#first"), rows)
 
 
 def growth(states: Sequence[int]) -> str:
