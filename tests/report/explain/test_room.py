@@ -36,13 +36,21 @@ LARGE = [
     Big(partitions=1, nodes=5, turns=40, added=3_000, failed=True),
     Big(partitions=1, nodes=3, turns=3_000),
 ]
+QUICK = (LARGE[5], LARGE[6])
+"""Runs whose pages are made in half a second: many partitions, long texts."""
 
 
 def size(text):
     return len(text.encode())
 
 
-@pytest.fixture(scope="module", params=LARGE, ids=str)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(each, marks=() if each in QUICK else pytest.mark.slow, id=str(each))
+        for each in LARGE
+    ],
+)
 def large(request):
     recording = request.param.recording()
     return recording, page(recording)

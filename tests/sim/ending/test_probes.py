@@ -161,6 +161,7 @@ GONE = "freeze isolate power stuck-disk kill"
 
 
 @pytest.mark.usefixtures("drawn_as_found")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "settings", "said"),
     [
