@@ -1,6 +1,6 @@
 "use strict";
-// What the page can do with a script: the replicas behind any moment, filters, a magnifier.
-// All that is said by it is in the page's data; without it the tables behind the scenes remain.
+// What the script adds to the page: the replicas at any moment, filters, a magnifier. All its texts
+// are in the page's data. Without the script, the tables below the scenes remain.
 for (const diagram of document.querySelectorAll(".diagram")) {
   const section = diagram.closest("section");
   const scenes = JSON.parse(section.querySelector("script.data").textContent);
