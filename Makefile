@@ -2,7 +2,7 @@
 # but a Python. Where packages come from is the business of the environment's own pip configuration.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test check format-check lint types imports tidy slow nightly bench clean
+.PHONY: help install demo kafka quick test check format-check lint types imports tidy slow nightly bench clean
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
@@ -47,6 +47,9 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 	$(BIN)/ottla demo $(ARGS)
 	@rm -rf out/study-acks
 	$(BIN)/ottla study run acks --seeds 3 --jobs 2 --out out/study-acks
+
+kafka: install  ## start Apache Kafka 4.3.1 to compare with, until Ctrl-C (needs Java 17 and Maven)
+	$(BIN)/python tests/lib/compare_kafka.py $(ARGS)
 
 quick: install  ## run the tests of raft, idempotency, log and broker: short searches, no real clients
 	OTTLA_SHORT_SEARCHES=1 $(PYTEST) -m "not slow and not nightly and not clients" $(addprefix tests/,raft idempotency log broker) $(ARGS)

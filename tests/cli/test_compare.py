@@ -5,13 +5,16 @@ No test needs a broker of others: Kafka is its recording.
 """
 
 import json
+import re
 import socket
 
 import pytest
 
 from cli_process import forked, ottla
 from compare_kit import HEAD, RECORDED
+from docs_programs import blocks
 
+PAGE = "how-to/compare-with-kafka.md"
 GAP = ("--cases", "a-gap-is-refused")
 MINE = """
 [[steps]]
@@ -78,6 +81,31 @@ def test_the_list_names_each_case_with_its_rule():
         "idempotence/a-gap-is-refused: A batch that leaves sequence numbers out is refused, and "
         "nothing is stored"
     ) in lines
+
+
+def test_the_files_on_the_page_are_what_they_are_said_to_be(tmp_path):
+    a_case, a_list = (each.text for each in blocks(PAGE) if each.language == "toml")
+    (tmp_path / "rule.toml").write_text(a_case, encoding="utf-8")
+    (tmp_path / "list.toml").write_text(a_list, encoding="utf-8")
+    done = forked(
+        *("compare", "--replay", RECORDED, "--against", "reference", "--cases", "a-session-is-*"),
+        *("--explained", tmp_path / "list.toml"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "our broker has no fetch sessions (our issue 12)" in done.stdout
+    done = forked(
+        *("compare", "--target", "reference", "--against", "reference"),
+        *("--cases", tmp_path / "rule.toml"),
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_page_names_every_option_that_it_shows():
+    told = forked("compare", "--help").stdout
+    shown = "\n".join(each.text for each in blocks(PAGE) if each.language == "sh")
+    options = set(re.findall(r"--[a-z]+", shown))
+    assert {"--target", "--against", "--html", "--cases"} <= options
+    assert [each for each in options if each not in told] == []
 
 
 def free_port():

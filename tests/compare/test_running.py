@@ -15,9 +15,10 @@ import pytest
 from compare_kit import RECORDED, every_case, kafka, played, written
 from ottla.broker.profiles.named import PROFILES
 from ottla.compare.brokers import ProfileBroker, WireBroker
-from ottla.compare.errors import CompareError
+from ottla.compare.errors import CompareError, UnplayableError
 from ottla.compare.explained import load_explanations
 from ottla.compare.formats import in_json, in_junit
+from ottla.compare.judging import contradictions
 from ottla.compare.loading import load_cases
 from ottla.compare.recordings import RecordedBroker, record, record_broker
 from ottla.compare.running import Comparison
@@ -57,6 +58,31 @@ def test_a_listed_difference_that_disappears_is_told_and_fails():
     comparison, _ = compared(kafka(), PROFILE, cases, explanations=[stale], live=True)
     assert comparison.status == 1
     assert "no longer differs" in "\n".join(closing_lines(comparison))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", [each.name for each in PROFILES])
+def test_a_profile_does_what_the_cases_say_of_it(profile):
+    """Or the list of explained differences says why not."""
+    broker, explanations, found = ProfileBroker(profile), load_explanations(), []
+    for case in every_case():
+        try:
+            transcript = broker.play(case, broker.versions())
+        except UnplayableError:
+            continue
+        found += [
+            each
+            for each in contradictions(case, transcript, profile)
+            if not any(why.explains(each, profile) for why in explanations)
+        ]
+    assert found == []
+
+
+def test_cases_name_profiles_that_there_are():
+    known = {each.name for each in PROFILES}
+    named = {name for each in every_case() for step in each.steps for name in step.differs}
+    assert len(named) >= 3
+    assert named <= known
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from docs_programs import ROOT, blocks
 ELSEWHERE = {
     "add-a-study.md": "tests/docs/test_add_a_study.py",
     "audit-a-topic.md": "tests/docs/test_spark_pages.py",
+    "compare-with-kafka.md": "tests/cli/test_compare.py",
     "extend-the-simulator.md": "tests/docs/test_tutorial_simulator.py",
     "read-with-spark.md": "tests/docs/test_spark_pages.py",
     "run-a-study-on-a-cluster.md": "tests/studies/test_clusters.py",

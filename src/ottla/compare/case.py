@@ -22,10 +22,10 @@ no case meets another, or what a broker is used for.
 **Steps** go over one connection unless `connection` names another. A step waits for its answer
 before the next begins; one with `pipelined = true` leaves in the same write as the step before.
 
-**Expectations.** `expect` is what Kafka 4.3 does. `[steps.differs.PROFILE]` has what another
-profile does otherwise; only what differs is written. `error_code` names the field of that name if
-there is one alone, else write as much of its path as is needed: `partitions[0].error_code`. A field
-that no step names is compared, too: it must be what the other broker says
+**Expectations.** `expect` is what Kafka 4.3 does. `[steps.differs."PROFILE, PROFILE"]` has what
+other profiles do otherwise; only what differs is written. `error_code` names the field of that name
+if there is one alone, else write as much of its path as is needed: `partitions[0].error_code`. A
+field that no step names is compared, too: it must be what the other broker says
 (`ottla.compare.judging`).
 
 **References.** `$first.base_offset` stands for a field of the answer to the step with

@@ -44,8 +44,9 @@ class Explanation(NamedTuple):
 
     def explains(self, difference: Difference, profile: str) -> bool:
         """Whether it is about this difference."""
-        path = without_indexes(difference.field)
-        right_field = path == self.field or path.endswith(f".{self.field}")
+        path = without_indexes(difference.field).removesuffix(".length")
+        field = self.field.removesuffix(".length")
+        right_field = path == field or path.endswith(f".{field}")
         right_step = self.step in {None, difference.step}
         return right_field and right_step and self.about(difference.case, profile)
 

@@ -20,6 +20,7 @@ from ottla.compare.case import (
     SCHEMA,
     TOPIC,
     Case,
+    Expectation,
     Raw,
     Request,
     Step,
@@ -175,10 +176,10 @@ def _step(told: Table, number: int, names: list[str]) -> Step:
         _try(told, ask)
     expect = read_expectation(told, "expect", ask, told.anything("expect", "answered"), None)
     differs = told.table("differs", told.anything("differs", {}))
-    found = {
-        profile: read_expectation(differs, profile, ask, differs.anything(profile), expect)
-        for profile in list(differs.names)
-    }
+    found: dict[str, Expectation] = {}
+    for profiles in list(differs.names):
+        instead = read_expectation(differs, profiles, ask, differs.anything(profiles), expect)
+        found.update((each.strip(), instead) for each in profiles.split(","))
     step = Step(
         number=number,
         name=told.text("name", None),
