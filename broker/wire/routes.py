@@ -56,8 +56,9 @@ class Routes(dict[int, Route]):
             if key != API_VERSIONS_KEY:
                 raise FrameError(f"API {key} version {version} is not served")
             # ApiVersions is answered in every version; the body of an unknown version is not read.
-            write = writer(key, 0)
-            return Route(key, version, handler(key), _unread, write, False, False, None)
+            # Its header is: that of a later version must have tagged fields (KIP-482).
+            tags = version >= table.BY_KEY[key].flexible_from
+            return Route(key, version, handler(key), _unread, writer(key, 0), tags, False, None)
         schema = request_schema(key, version)
         route = self[key * 65536 + version] = Route(
             key,

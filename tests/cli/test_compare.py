@@ -92,7 +92,7 @@ def test_the_files_on_the_page_are_what_they_are_said_to_be(tmp_path):
         *("--explained", tmp_path / "list.toml"),
     )
     assert done.returncode == 0, done.stderr
-    assert "our broker has no fetch sessions (our issue 12)" in done.stdout
+    assert "our broker has no fetch sessions (our list of wishes)" in done.stdout
     done = forked(
         *("compare", "--target", "reference", "--against", "reference"),
         *("--cases", tmp_path / "rule.toml"),

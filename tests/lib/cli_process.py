@@ -37,6 +37,8 @@ _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
     [
         "ottla.cli",
+        "ottla.compare.brokers",
+        "ottla.compare.loading",
         "ottla.report.explain.report",
         "ottla.sim.coverage.cover",
         "ottla.sim.sweeps.kills",

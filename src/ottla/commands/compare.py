@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -100,14 +99,14 @@ def compare(
     from ottla.compare.running import Comparison
 
     try:
-        found = _cases(cases)
         if listing:
-            _list(found)
+            _list(_cases(cases))
             return
-        check_page(html)
         against = usage.check_profile(against, "--against")
-        explanations = _explanations(explained)
-        with _brokers(target, replay, against, wire=wire) as (left, right, live):
+        left, right, live = _brokers(target, replay, against, wire=wire)
+        check_page(html)
+        explanations, found = _explanations(explained), _cases(cases)
+        with right, left:
             comparison = Comparison(left, right, against, explanations, live)
             status = _play(comparison, found, _Files(html, as_json, junit, record))
     except CompareError as error:
@@ -134,31 +133,25 @@ def _explanations(path: Path | None) -> list[Explanation]:
     return load_explanations(EXPLAINED if path is None else path)
 
 
-@contextmanager
 def _brokers(
     target: str | None, replay: Path | None, against: str, *, wire: bool
-) -> Iterator[tuple[Broker, Broker, bool]]:
-    """The two brokers, begun, and whether the target is one of its own."""
+) -> tuple[Broker, Broker, bool]:
+    """The two brokers, and whether the target is one of its own. Raises `UsageError`."""
     from ottla.compare.brokers import LiveBroker, ProfileBroker, WireBroker
     from ottla.compare.recordings import RecordedBroker
 
     if (target is None) == (replay is None):
         raise UsageError("--target or --replay is wanted, and only one of them")
     profile: Callable[[str], Broker] = WireBroker if wire else ProfileBroker
-    address = _ADDRESS.fullmatch(target or "")
-    left: Broker
     if replay is not None:
-        left = RecordedBroker(replay)
-    elif address is not None:
-        left = LiveBroker(address["host"].strip("[]"), int(address["port"]))
-    else:
-        address_too = ", or an address such as localhost:9092"
-        left = profile(usage.check_profile(str(target), "--target", address_too))
-    with ExitStack() as stack:
-        right = profile(against)
-        stack.enter_context(right)
-        stack.enter_context(left)
-        yield left, right, replay is not None or address is not None
+        return RecordedBroker(replay), profile(against), True
+    address = _ADDRESS.fullmatch(str(target))
+    if address is not None:
+        host, port = address["host"].strip("[]"), int(address["port"])
+        return LiveBroker(host, port), profile(against), True
+    address_too = ", or an address such as localhost:9092"
+    name = usage.check_profile(str(target), "--target", address_too)
+    return profile(name), profile(against), False
 
 
 def _play(comparison: Comparison, cases: list[Case], files: _Files) -> int:

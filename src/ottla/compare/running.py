@@ -66,12 +66,14 @@ class Comparison:
 
     def _run(self, case: Case, versions: Versions, others: Versions) -> Result:
         why = _unserved(case.needs, self.target.name, versions)
-        why = why or _unserved(case.needs, self.other.name, others)
         if why:
             return Result(case, left_out=why)
         target = None
         try:
             target = self._play(self.target, case, versions)
+            why = _unserved(case.needs, self.other.name, others)
+            if why:
+                return Result(case, target, left_out=why)
             other = self._play(self.other, case, versions)
         except UnplayableError as error:
             return Result(case, target, left_out=str(error))

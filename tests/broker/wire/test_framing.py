@@ -118,9 +118,21 @@ def test_an_unknown_version_of_apiversions_is_answered_in_version_0(version):
     async def test(wire):
         raw = await wire.raw()
         for _ in range(2):
-            raw.write(header(18, version))
+            raw.write(header(18, version, client=b"\xff\xff" + b"\0" * (version > 3)))
             answer = await raw.frame()
             assert answer == struct.pack(">ihihhh", 9, E.UNSUPPORTED_VERSION, 1, 18, 0, 4)
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [5, 32767])
+def test_an_unknown_version_of_apiversions_needs_the_tagged_fields_of_its_header(version):
+    """`ottla compare` showed it: Kafka closes the connection, and it was answered."""
+
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(header(18, version))
+        assert await raw.is_closed()
 
     run(test)
 
