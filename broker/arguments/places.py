@@ -59,6 +59,9 @@ def folder_of(value: object) -> Path | None:
         raise ConfigError(f"data_dir is {shown(value)}; {error}") from None
     except UnicodeEncodeError:  # LMDB, and all messages about the folder, need UTF-8
         raise ConfigError(f"data_dir is {shown(value)}; a name in UTF-8 is wanted") from None
+    except OSError as error:
+        why = f"the working directory: {error.strerror}"
+        raise ConfigError(f"data_dir is {shown(value)}; {why}; write the whole path") from None
     _check_folder(folder, value)
     return folder
 

@@ -50,7 +50,17 @@ from ottla.commands.up_options import (
     meant,
     one_or_each,
 )
-from ottla.commands.usage import UsageError, check_profile, check_words, one_line, refused
+from ottla.commands.usage import (
+    UsageError,
+    check_descriptors,
+    check_profile,
+    check_surroundings,
+    check_words,
+    drop_output,
+    of_the_machine,
+    one_line,
+    refused,
+)
 from ottla.demo.command import demo
 
 if TYPE_CHECKING:
@@ -74,6 +84,7 @@ app.add_typer(study_app, name="study")
 def main() -> NoReturn:
     """Run the command line; the process ends with its status."""
     try:
+        check_surroundings()
         check_words(sys.argv[1:])
         status = app(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
@@ -81,9 +92,14 @@ def main() -> NoReturn:
     except BrokenPipeError:
         raise  # the reader of the output has ended
     except OSError as error:
-        if error.filename is None:
+        told = of_the_machine(error)
+        if error.filename is not None:
+            told = f"{error.filename}: {refused(error)}"
+        elif told:
+            drop_output()  # a full disk; help and version are printed by the option parser
+        else:
             raise  # not about a file, so the user cannot name another one
-        sys.stderr.write(f"ottla: {one_line(f'{error.filename}: {refused(error)}')}\n")
+        sys.stderr.write(f"ottla: {one_line(told)}\n")
         status = 2
     except typer.TyperException as error:
         told = getattr(error, "format_message", error.__str__)()
@@ -179,6 +195,7 @@ def _run(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
 
     from ottla.broker.event_loop.loops import new_event_loop
 
+    check_descriptors()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_serve(cluster, nodes, as_json=as_json))
 

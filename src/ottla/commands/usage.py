@@ -1,4 +1,5 @@
-"""Mistakes with options that the commands of `ottla` share, each with a message of one line.
+"""Mistakes that the commands of `ottla` share, each with a message of one line: with options, and
+with the place in which a command is started.
 
 A message quotes what the user typed, safely for a terminal: without control characters, and cut to
 `LONGEST_LINE` characters.
@@ -6,6 +7,9 @@ A message quotes what the user typed, safely for a terminal: without control cha
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +34,63 @@ LONGEST_LINE = 6_000
 """Characters. A path of 4096 fits, with a message about it."""
 
 
+_ROOM = "make room, or write elsewhere"
+_FILES = "raise the limit of open files (ulimit -n)"
+_OF_THE_MACHINE = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EFBIG: _ROOM,
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+}
+"""System errors that are no bug of Ottla, whatever they are about, and what helps."""
+_DESCRIPTORS = 16
+"""What an event loop and its signals need to begin, with some to spare: a loop that gets too few
+does not come to an end, either."""
+
+
 class UsageError(typer.TyperException):
     """A mistake of the user; the text says in one line what is wrong and what to do."""
+
+
+def check_surroundings() -> None:
+    """Check that the working directory exists, and that what a shell sets for its completion is
+    whole. Raises `UsageError`."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        told = f"the working directory: {error.strerror}"
+        raise UsageError(f"{told}; change to one that is there") from None
+    bash = os.environ.get("_OTTLA_COMPLETE", "").endswith("complete_bash")
+    if bash and not ("COMP_WORDS" in os.environ and os.environ.get("COMP_CWORD", "").isdecimal()):
+        raise UsageError("_OTTLA_COMPLETE is set, COMP_WORDS and COMP_CWORD are not; unset it")
+
+
+def check_descriptors() -> None:
+    """Check that an event loop can begin. Raises `UsageError`."""
+    taken: list[int] = []
+    try:
+        for _ in range(_DESCRIPTORS):
+            taken.append(os.open(os.devnull, os.O_RDONLY))  # noqa: PERF401 - some before the error
+    except OSError as error:
+        raise UsageError(f"{error.strerror}; {_FILES}, or start fewer nodes") from None
+    finally:
+        for each in taken:
+            os.close(each)
+
+
+def of_the_machine(error: OSError) -> str:
+    """A message about an error that is about no file, and what the user can do; empty if it may be
+    a bug."""
+    advice = _OF_THE_MACHINE.get(error.errno or 0)
+    return f"{error.strerror}; {advice}" if advice else ""
+
+
+def drop_output() -> None:
+    """Forget what standard output did not take: it would be written once more, and refused once
+    more, when the process ends."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def check_words(words: Iterable[str]) -> None:

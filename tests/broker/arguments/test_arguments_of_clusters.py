@@ -116,3 +116,14 @@ def test_nor_can_its_nodes_be_restarted():
                 await call(1)
 
     asyncio.run(main())
+
+
+def test_a_relative_folder_needs_a_working_directory(tmp_path, monkeypatch):
+    """A `FileNotFoundError` named nothing."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ConfigError, match=r"data_dir is 'x'; the working directory: No such file"):
+        Cluster(data_dir="x")
+    Cluster(data_dir=tmp_path / "x")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 import sys
 import tomllib
 from contextlib import contextmanager, suppress
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import typer
 
-from ottla.commands.usage import UsageError
+from ottla.commands.usage import UsageError, drop_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,8 +102,7 @@ def say(line: str) -> None:
     except BrokenPipeError:
         raise  # the reader has ended, as with `| head`; the caller does not call that an error
     except OSError as error:
-        with pathlib.Path(os.devnull).open("wb") as nowhere:  # for what is left in the buffer
-            os.dup2(nowhere.fileno(), out.fileno())
+        drop_output()
         raise UsageError(f"standard output: {error.strerror}") from None
 
 
