@@ -196,11 +196,21 @@ class AsyncCluster:
         for node in self._nodes.without:
             self.events.note("left out", node)
             logging.getLogger("ottla").warning("%s", left_out(node))
-        await self._until(self._controller_known, START_SECONDS, "a controller")
+        await self._until_started(self._controller_known, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
         served = AllServed(self._without_leader, self._nodes.serving)
-        await self._until(served, START_SECONDS, "leaders of all topics")
+        await self._until_started(served, "leaders of all topics")
+
+    async def _until_started(self, condition: Callable[[], bool], what: str) -> None:
+        """As `_until`. Raises `NodeStateError` as soon as no majority of the nodes can start: on a
+        full disk, a start waited for 30 seconds in vain."""
+
+        def started() -> bool:
+            self._nodes.check_start()
+            return condition()
+
+        await self._until(started, START_SECONDS, what)
 
     async def _ensure(self, topic: Topic) -> None:
         """Create a topic that the cluster should start with. If it is on the disks, it stays."""

@@ -85,6 +85,14 @@ class ClusterNodes:
             raise NodeStateError("no node is running; restart, resume or heal one first")
         return running
 
+    def check_start(self) -> None:
+        """Check that a start may still succeed. Raises `NodeStateError` if so many nodes have
+        stopped by themselves that no majority is left."""
+        stopped = [life for life in self.lives.values() if life.failed is not None]
+        if stopped and 2 * (len(self.lives) - len(stopped)) <= len(self.ids):
+            told = "; ".join(f"node {life.node} stopped: {life.failed}" for life in stopped)
+            raise NodeStateError(f"no majority of the nodes could start: {told}")
+
     def serving(self, image: PartitionImage) -> Found | None:
         """The replica that serves a partition, with its node. A paused node does not serve."""
         replicas = replicas_of(image, self.lives)

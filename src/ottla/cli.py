@@ -301,7 +301,12 @@ def _show_log() -> None:
 
 
 async def _start(cluster: AsyncCluster) -> None:
-    from ottla.broker.errors import ClusterTimeoutError, ConfigError, RequestFailedError
+    from ottla.broker.errors import (
+        ClusterTimeoutError,
+        ConfigError,
+        NodeStateError,
+        RequestFailedError,
+    )
     from ottla.log.errors import StoreError
 
     try:
@@ -310,7 +315,7 @@ async def _start(cluster: AsyncCluster) -> None:
         raise UsageError(unusable(error)) from None
     except ConfigError as error:
         raise UsageError(as_options(str(error))) from None
-    except (RequestFailedError, StoreError) as error:
+    except (NodeStateError, RequestFailedError, StoreError) as error:
         raise UsageError(str(error)) from None
     except ClusterTimeoutError as error:
         raise UsageError(f"the cluster did not get ready: {str(error).splitlines()[0]}") from None

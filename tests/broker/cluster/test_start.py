@@ -103,6 +103,41 @@ def test_a_controller_that_loses_its_office_over_a_topic_of_the_start():
     asyncio.run(scenario())
 
 
+FULL = """
+import resource, sys, time
+from ottla import Cluster, OttlaError
+with Cluster(nodes=3, data_dir=sys.argv[1]) as cluster:
+    for number in range(30):
+        cluster.create_topic(f"t{number}")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
+began = time.monotonic()
+try:
+    with Cluster(nodes=3, data_dir=sys.argv[1]) as cluster:
+        print(cluster.describe())
+except OttlaError as error:
+    print(error)
+print(time.monotonic() - began)
+"""
+
+
+@pytest.mark.slow
+def test_a_start_on_a_full_disk_does_not_wait_for_leaders(tmp_path):
+    """Two of three nodes had stopped, and the start waited on for 30 s."""
+    pytest.importorskip("resource", reason="a system without limits of files")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path / "data"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    told, took = done.stdout.splitlines()
+    assert told.startswith("no majority of the nodes could start: node ")
+    assert f"{tmp_path}/data/node-" in told
+    assert float(took) < 20
+
+
 FEW = """
 import resource
 from ottla import Cluster
