@@ -65,13 +65,13 @@ class Comparison:
             yield result
 
     def _run(self, case: Case, versions: Versions, others: Versions) -> Result:
-        why = _unserved(case.needs, self.target.name, versions)
+        why = unserved(case.needs, self.target.name, versions)
         if why:
             return Result(case, left_out=why)
         target = None
         try:
             target = self._play(self.target, case, versions)
-            why = _unserved(case.needs, self.other.name, others)
+            why = unserved(case.needs, self.other.name, others)
             if why:
                 return Result(case, target, left_out=why)
             other = self._play(self.other, case, versions)
@@ -119,7 +119,8 @@ class Comparison:
         return 1 if self.counts()["differs"] or self.stale() else 0
 
 
-def _unserved(needs: Mapping[str, int], name: str, versions: Versions) -> str:
+def unserved(needs: Mapping[str, int], name: str, versions: Versions) -> str:
+    """Why a broker cannot play a case with these needs; empty if it can."""
     for api, version in needs.items():
         served = versions.get(API_KEYS[api])
         if served is None:
