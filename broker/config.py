@@ -98,7 +98,8 @@ class ClusterConfig:
     long. From 1 to 1_048_576."""
     max_inflight_requests: int = 64
     """Per connection: requests not yet answered. At the limit, the node stops reading from it until
-    an answer is sent. From 1 to 1_000_000_000_000."""
+    an answer is sent. A profile with one request at a time ignores it. From 1 to
+    1_000_000_000_000."""
     max_inflight_bytes: int = 64 << 20
     """Per connection: bytes of requests not yet answered. At the limit, the node stops reading from
     it until an answer is sent. From 1 to 1_000_000_000_000."""

@@ -61,6 +61,11 @@ class Producer:
         """The last sequence of the newest finished batch; -1 while there is none."""
         return self.tail if self.finished else -1
 
+    @property
+    def max_timestamp(self) -> Millis:
+        """The largest record time of the newest finished batch; -1 while there is none."""
+        return self.finished[-1][3] if self.finished else -1
+
     def restart(self, epoch: ProducerEpoch) -> None:
         """Begin `epoch` with an empty window: batches of the old epoch are no duplicates any
         more."""

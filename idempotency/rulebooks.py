@@ -13,6 +13,7 @@ from functools import cached_property
 
 from ottla.idempotency.decisions import Accept, Outcome, compile_outcomes
 from ottla.idempotency.rules import REFERENCE, REFERENCE_STRICT, Fact, Rules
+from ottla.idempotency.rules_kafka import KAFKA_4_3
 from ottla.idempotency.rules_redpanda import REDPANDA_22_1_3, REDPANDA_5157
 
 
@@ -34,6 +35,9 @@ class Rulebook:
     begun_counts: bool = False
     """Whether a batch that was begun still counts as begun after it failed or after its leadership
     ended. Only with `epochs_apart`."""
+    appended_counts: bool = False
+    """Whether `window` counts batches from their append on, so that one in flight takes the place
+    of an older one (`ottla.idempotency.appended`)."""
 
     @property
     def begins_anywhere(self) -> bool:
@@ -59,6 +63,13 @@ _ALL = (
         rules=REFERENCE_STRICT,
         window=5,
         gap_after_barrier=True,
+    ),
+    Rulebook(
+        name="kafka-4.3",
+        rules=KAFKA_4_3,
+        window=5,
+        gap_after_barrier=False,
+        appended_counts=True,
     ),
     Rulebook(
         name="redpanda-5157",

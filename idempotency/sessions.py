@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ottla.idempotency.appended import AppendedTable
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.identity import NO_EPOCH, well_formed
 from ottla.idempotency.producer import Finished, Flights, InFlight, LogIndex, Micros, Producer, Term
@@ -47,6 +48,8 @@ def pair_of(session: int) -> tuple[ProducerId, ProducerEpoch]:
 
 def make_table(rulebook: Rulebook, max_producers: int) -> ProducerTable:
     """An empty table of the class that the rulebook needs, for at most `max_producers`."""
+    if rulebook.appended_counts:
+        return AppendedTable(rulebook, max_producers)
     make = SessionTable if rulebook.epochs_apart else ProducerTable
     return make(rulebook, max_producers)
 

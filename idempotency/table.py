@@ -316,6 +316,13 @@ class ProducerTable:
         old = takewhile(lambda pid: applied[pid].seen < before, filter(self._is_free, applied))
         return list(islice(old, count))
 
+    def written_before(self, time: Millis, count: int | None = None) -> list[ProducerId]:
+        """At most `count` producers to expire (None: all): the last batch of each has no record
+        later than `time`, and none of their requests is in flight."""
+        applied = self._applied
+        old = (pid for pid, each in applied.items() if each.max_timestamp <= time)
+        return list(islice(filter(self._is_free, old), count))
+
     def _is_free(self, producer_id: ProducerId) -> bool:
         return producer_id not in self._flights and producer_id not in self._expiring
 

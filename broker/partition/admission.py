@@ -36,7 +36,7 @@ from collections.abc import Iterable, Sequence
 
 from ottla.broker.errors import REASON_CODES, ErrorCode, omits_log_start
 from ottla.broker.partition.commands import encode_command
-from ottla.broker.partition.inspector import UNFINISHED, Inspector, Unfinished
+from ottla.broker.partition.inspector import UNFINISHED, Unfinished, make_inspector
 from ottla.broker.partition.state import PartitionState
 from ottla.broker.turn.machine import Proposals
 from ottla.broker.turn.tickets import ProduceTicket, Ticket
@@ -83,7 +83,7 @@ class Admission:
         self.queue: deque[Item] = deque()
         """The leader queue, from which `take` takes."""
         self._taken: list[Item] = []
-        self.inspector = Inspector(state)
+        self.inspector = make_inspector(state)
         self._leadership = state.leadership
         self._append_time: Millis = NO_TIMESTAMP
         """With LogAppendTime: the time of the newest batch that was taken."""
@@ -167,7 +167,7 @@ class Admission:
         if isinstance(decision, Duplicate):
             self.counters.duplicates_answered += 1
             ticket.log_append_time = decision.max_timestamp
-            self.state.accept(ticket, decision.base_offset)
+            self.state.accept_copy(ticket, decision.base_offset)
         elif isinstance(decision, Park):
             self._park(ticket, decision)
         else:

@@ -138,6 +138,21 @@ class InSync:
             self._recount(now)
         return self._count < min(minimum, len(self._voters))
 
+    def everywhere(self, now: Micros) -> LogIndex:
+        """The last index that every replica in sync at `now` holds, as far as this leader knows."""
+        oldest = now - self._replica_lag
+        followers = self._followers.values()
+        held = (each.match for each in followers if each.caught_up >= oldest)
+        return min(held, default=self._log_end)
+
+    def falls_out(self, now: Micros) -> Micros | None:
+        """When the next replica falls out of sync unless it is heard of. None: none is left."""
+        oldest = now - self._replica_lag
+        followers = self._followers.values()
+        times = (each.caught_up for each in followers if each.caught_up >= oldest)
+        first = min(times, default=None)
+        return None if first is None else first + self._replica_lag + 1
+
     def _caught_up(self, state: _Follower, at: Micros, now: Micros) -> None:
         if at <= state.caught_up:
             return

@@ -17,7 +17,7 @@ from collections import deque
 from enum import Enum, unique
 
 from ottla.broker.errors import DEFECT_CODES, ErrorCode
-from ottla.broker.partition.state import PartitionState
+from ottla.broker.partition.state import ClockReading, PartitionState
 from ottla.broker.turn.looks import AT_LEAST
 from ottla.broker.turn.tickets import LEAST_PATIENCE, NEVER, ProduceTicket
 from ottla.log.inspection import Flaw, Looking, looked_at, looked_into, verdict
@@ -116,3 +116,18 @@ class Inspector:
         self.waiting.clear()
         self._looking = None
         return waiting
+
+
+class ClockedInspector(Inspector):
+    """As `Inspector`; it also reads the wall clock off each batch, for `Expiry`."""
+
+    def refusal(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | Unfinished | None:
+        """As `Inspector.refusal`."""
+        self._state.clock = ClockReading(ticket.wall_ms, now)
+        return super().refusal(ticket, now)
+
+
+def make_inspector(state: PartitionState) -> Inspector:
+    """The inspector that the partition's profile needs."""
+    by_timestamp = state.settings.profile.expires_by_timestamp
+    return ClockedInspector(state) if by_timestamp else Inspector(state)

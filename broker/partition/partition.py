@@ -21,11 +21,13 @@ from itertools import chain
 from typing import cast
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.partition.admission import Admission, CommandItem
+from ottla.broker.partition.admission import Admission
 from ottla.broker.partition.commands import encode_command, sound_command
+from ottla.broker.partition.expiry import Expiry
 from ottla.broker.partition.in_sync import InSync
-from ottla.broker.partition.purgatory import Purgatory
+from ottla.broker.partition.purgatory import make_purgatory
 from ottla.broker.partition.reads import Reads, ReadTicket
+from ottla.broker.partition.showing import make_showing
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings, PartitionState
 from ottla.broker.turn.machine import Compaction, LogWatcher, Proposals
@@ -43,9 +45,6 @@ from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Snapshot, Term
 
 AT_ONCE: Micros = 0
 EVER: LogIndex = 1 << 63
-EXPIRY_CHECKS_PER_PERIOD = 4
-"""How often per expiry period the leader looks for idle producers."""
-MAX_EXPIRED_AT_ONCE = 1000
 
 
 class Partition(LogWatcher):
@@ -56,8 +55,10 @@ class Partition(LogWatcher):
         self.state = PartitionState(settings, OffsetIndex(), in_sync)
         self.table = make_table(settings.profile.rulebook, settings.max_producers)
         self.admission = Admission(self.state, self.table)
-        self.purgatory = Purgatory(self.state)
+        self.purgatory = make_purgatory(self.state)
         self.reads = Reads(self.state)
+        self.showing = make_showing(self.state, self.purgatory, self.reads)
+        self.expiry = Expiry(self.state, self.table)
         self.leadership = self.state.leadership
         self.outbox = self.state.outbox
         self.snapshots = Snapshots(self.state, self.table)
@@ -85,9 +86,9 @@ class Partition(LogWatcher):
         due = self._overdue_from
         if due is None or ticket.deadline < due:
             self._overdue_from = ticket.deadline
-        if self.reads.held:
+        if self.showing.held:
             # A follower that lacks nothing acknowledges nothing: only beats say that it is back.
-            self.reads.look_again(now)
+            self.showing.look_again(now)
         if isinstance(ticket, ProduceTicket):
             self.settings.counters.batches_received += 1
             self.admission.admit(ticket, now)
@@ -132,33 +133,34 @@ class Partition(LogWatcher):
     def tick(self, now: Micros) -> None:
         """Answer overdue clients, propose to forget idle producers, continue a snapshot."""
         if self._overdue_from is not None and self._overdue_from <= now:
+            self.showing.tick(now)
             self.admission.overdue(now)
             self.purgatory.overdue(now)
             self.reads.overdue(now)
             self.leadership.overdue(now)
-            self._overdue_from = self._earliest_deadline()
+            self._overdue_from = self._earliest_deadline(now)
         if self._next_expiry_check is not None and self._next_expiry_check <= now:
             self._expire_idle(now)
         if self.snapshots.busy:
             self._go_on_with_snapshot(now)
 
-    def _earliest_deadline(self) -> Micros | None:
+    def _earliest_deadline(self, now: Micros) -> Micros | None:
         open_tickets = chain(
             self.admission.open_tickets(),
             self.purgatory.open_tickets(),
             self.reads.open_tickets(),
             self.leadership.open_tickets(),
         )
-        return min((each.deadline for each in open_tickets if not each.done), default=None)
+        falls_out = self.showing.falls_out(now)
+        times = [each.deadline for each in open_tickets if not each.done]
+        return min(times if falls_out is None else (*times, falls_out), default=None)
 
     def _expire_idle(self, now: Micros) -> None:
         """Queue the decision to forget idle producers. It goes through the log, so that every
         replica forgets the same ones (sim-I25)."""
-        expiry = self.settings.producer_expiry
-        self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
-        if not self.leadership.synced:
-            return
-        self.admission.expire(self.table.idle_since(now - expiry, MAX_EXPIRED_AT_ONCE))
+        self._next_expiry_check = now + self.expiry.period
+        if self.leadership.synced:
+            self.admission.expire(self.expiry.idle(now))
 
     # --- the way into the log -----------------------------------------------------------------
 
@@ -197,8 +199,8 @@ class Partition(LogWatcher):
         assert first == state.applied + 1, f"apply of {first} after {state.applied}"
         waiting = len(self.purgatory) > 0
         # If nothing waits, predecessors left these entries and may have shown them (0014).
-        asked = (waiting or self.reads.held) and self.leadership.leading
-        enough = not (asked and state.below_minimum(now))
+        asked = (waiting or self.showing.held) and self.leadership.leading
+        enough = not (asked and self.showing.lacks(last, now))
         batch: RecordBatch | None = None
         for entry in self._that_count(entries):
             if entry.kind is EntryKind.BATCH:
@@ -208,14 +210,15 @@ class Partition(LogWatcher):
             elif entry.kind is EntryKind.COMMAND:
                 self._apply_command(cast(bytes, entry.payload), entry.index)
         state.applied = last
-        if self.reads.held or not enough:
-            self.reads.show(enough)
+        if self.showing.held or not enough:
+            self.showing.show(enough, now)
+            self._look_again_in_time(now)
         else:
             state.shown = last
             end = state.high_watermark if batch is None else batch.last_offset + 1
             state.high_watermark = end
-        for item in self.purgatory.settle(last, enough) if waiting else ():
-            self._finish_command(item)
+        if waiting:
+            self.purgatory.settle(last, enough)
         state.check_offsets()
         if self.snapshots.wanted:
             self._begin_snapshot(entries[-1].term)
@@ -242,9 +245,11 @@ class Partition(LogWatcher):
         skip earlier ones. If there is a command among the entries, all are applied, because it may
         depend on the table. The last batch is never skipped: it gives the high watermark.
         """
+        if self.leadership.leading:
+            return entries
         rulebook = self.settings.profile.rulebook
         window = rulebook.window
-        if self.leadership.leading or len(entries) <= window or rulebook.epochs_apart:
+        if len(entries) <= window or rulebook.epochs_apart:
             return entries
         counted: list[Entry] = []
         seen: dict[int, int] = {}
@@ -259,6 +264,12 @@ class Partition(LogWatcher):
             elif entry.kind is EntryKind.COMMAND:
                 return entries
         return counted[::-1]
+
+    def _look_again_in_time(self, now: Micros) -> None:
+        """The high watermark may be held by a replica that falls out of sync: then look again."""
+        due, falls_out = self._overdue_from, self.showing.falls_out(now)
+        if falls_out is not None and (due is None or falls_out < due):
+            self._overdue_from = falls_out
 
     def _apply_producer(self, batch: RecordBatch, entry: Entry, now: Micros, enough: bool) -> None:
         who = batch.identity or identity(batch)
@@ -283,15 +294,9 @@ class Partition(LogWatcher):
         state.log_start_offset = max(state.log_start_offset, offset)
         self.snapshots.wanted = True
 
-    def _finish_command(self, item: CommandItem) -> None:
-        """Answer the ticket of a command that was applied."""
-        if isinstance(item.ticket, DeleteRecordsTicket):
-            item.ticket.log_start_offset = self.state.log_start_offset
-            self.state.answer(item.ticket, ErrorCode.NONE)
-
     def _synced(self, now: Micros) -> None:
         """The sync() of promise-R3 is done: all entries of earlier terms are applied. Serve now."""
-        self._next_expiry_check = now + self.settings.producer_expiry // EXPIRY_CHECKS_PER_PERIOD
+        self._next_expiry_check = now + self.expiry.period
         self.leadership.open()
 
     # --- role ---------------------------------------------------------------------------------
@@ -309,6 +314,7 @@ class Partition(LogWatcher):
         self.admission.fail()
         self.leadership.fail()
         self.purgatory.fail()
+        self.showing.show(enough=True, now=AT_ONCE)
         self.reads.fail()
 
     # --- snapshots ----------------------------------------------------------------------------

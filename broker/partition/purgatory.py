@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.admission import CommandItem, Item
 from ottla.broker.partition.state import PartitionState
-from ottla.broker.turn.tickets import ProduceTicket, Ticket
+from ottla.broker.turn.tickets import DeleteRecordsTicket, ProduceTicket, Ticket
 from ottla.raft.types import LogIndex, Micros
 
 
@@ -55,22 +55,25 @@ class Purgatory:
             ticket.log_start_offset = self.state.log_start_offset
             self.state.outbox.after_append.append(ticket)
 
-    def settle(self, index: LogIndex, enough: bool) -> list[CommandItem]:
+    def settle(self, index: LogIndex, enough: bool) -> None:
         """Entries up to `index` are committed and applied: answer the requests that wait for them.
 
         `enough`: whether as many replicas are in sync as min.insync.replicas requires. If not, the
-        batch is stored, and the answer says that too few replicas have it (promise-K2). Returns the
-        items that are commands, which the caller must finish.
+        batch is stored, and the answer says that too few replicas have it (promise-K2).
         """
         items = self._items
-        commands: list[CommandItem] = []
         while items and items[0].index <= index:
             item = items.popleft()
             if isinstance(item, CommandItem):
-                commands.append(item)
+                self._finish(item)
             else:
                 self.answer(item, item.batch.base_offset, enough)
-        return commands
+
+    def _finish(self, item: CommandItem) -> None:
+        """Answer the ticket of a command that was applied."""
+        if isinstance(item.ticket, DeleteRecordsTicket):
+            item.ticket.log_start_offset = self.state.log_start_offset
+            self.state.answer(item.ticket, ErrorCode.NONE)
 
     def answer(self, ticket: ProduceTicket, base_offset: int, enough: bool) -> None:
         """Answer a request whose batch is committed, or a parked copy of such a request."""
@@ -108,3 +111,46 @@ class Purgatory:
             ticket = item if isinstance(item, ProduceTicket) else item.ticket
             if ticket is not None and not ticket.done:
                 yield ticket
+
+
+class PatientPurgatory(Purgatory):
+    """As `Purgatory`, but acks=all waits until readers see the batch, which may be later than its
+    commit (`Profile.waits_for_all_in_sync`). It also keeps copies of batches that are committed and
+    not seen (`PartitionState.copies`)."""
+
+    def settle(self, index: LogIndex, enough: bool) -> None:
+        """As `Purgatory.settle`, up to what readers see."""
+        state = self.state
+        super().settle(min(index, state.shown), enough=True)
+        copies, state.copies = state.copies, []
+        for copy in copies:
+            state.accept_copy(copy, copy.base_offset)
+
+    def answer(self, ticket: ProduceTicket, base_offset: int, enough: bool) -> None:
+        """As `Purgatory.answer`; a parked copy may have to wait longer."""
+        self.state.accept_copy(ticket, base_offset)
+
+    def overdue(self, now: Micros) -> None:
+        """As `Purgatory.overdue`."""
+        super().overdue(now)
+        for copy in self.state.copies:
+            if copy.deadline <= now:
+                self.state.refuse(copy, ErrorCode.REQUEST_TIMED_OUT)
+
+    def fail(self) -> None:
+        """As `Purgatory.fail`."""
+        super().fail()
+        for copy in self.state.copies:
+            self.state.lost(copy, copy.base_offset)
+        self.state.copies.clear()
+
+    def open_tickets(self) -> Iterable[Ticket]:
+        """As `Purgatory.open_tickets`."""
+        yield from super().open_tickets()
+        yield from self.state.copies
+
+
+def make_purgatory(state: PartitionState) -> Purgatory:
+    """The purgatory that the partition's profile needs."""
+    patient = state.settings.profile.waits_for_all_in_sync
+    return PatientPurgatory(state) if patient else Purgatory(state)

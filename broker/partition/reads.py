@@ -40,8 +40,6 @@ class Reads:
         self.state = state
         self._leadership = state.leadership
         self._watching: list[WatchTicket] = []
-        self.held = False
-        """Whether the high watermark stands still although more is committed."""
 
     def submit(self, ticket: ReadTicket) -> None:
         """Answer a read, or keep it until it can be answered."""
@@ -180,22 +178,6 @@ class Reads:
 
     # --- tickets that wait --------------------------------------------------------------------
 
-    def show(self, enough: bool) -> None:
-        """If `enough` replicas are in sync, let readers see everything committed. Else hold the
-        high watermark where it is (K-WATERMARK, docs/decisions/0014)."""
-        self.held = not enough
-        self._leadership.notice_followers(None if enough else self.look_again)
-        if enough:
-            state = self.state
-            state.shown = state.applied
-            state.high_watermark = state.index.end_offset(state.applied)
-
-    def look_again(self, now: Micros) -> None:
-        """A follower advanced, or a reader asks: enough replicas may be in sync again."""
-        if not self.state.below_minimum(now):
-            self.show(enough=True)
-            self.moved()
-
     def moved(self) -> None:
         """The high watermark may have moved: answer the watchers that it has passed."""
         if not self._watching:
@@ -224,7 +206,6 @@ class Reads:
 
     def fail(self) -> None:
         """This node no longer leads: refuse all watchers."""
-        self.show(enough=True)
         for ticket in self._watching:
             self.state.not_leader(ticket)
         self._watching.clear()

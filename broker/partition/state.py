@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from weakref import WeakMethod
 
 from ottla.broker.counters import Counters
@@ -20,7 +21,7 @@ from ottla.broker.turn.machine import Outbox
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
 from ottla.log.inspection import DEFAULT_RULES, RecordRules
 from ottla.log.offset_index import OffsetIndex
-from ottla.log.types import Offset
+from ottla.log.types import Millis, Offset
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId
 
 
@@ -47,12 +48,21 @@ class PartitionSettings:
     """How much checking of records is allowed before others may run; shared by the whole node."""
 
 
+class ClockReading(NamedTuple):
+    """The wall clock at one time of the driver's clock."""
+
+    wall_ms: Millis
+    at: Micros
+
+
 class PartitionState:
     """One per partition replica. Invariant: log start <= high watermark <= log end."""
 
     __slots__ = (
         "__weakref__",
         "applied",
+        "clock",
+        "copies",
         "high_watermark",
         "in_sync",
         "index",
@@ -78,6 +88,10 @@ class PartitionState:
         """The last entry that readers may see; the high watermark is its end offset. Less than
         `applied` while too few replicas are in sync."""
         self.log_start_offset: Offset = 0
+        self.clock: ClockReading | None = None
+        """When the last batch arrived. Only where producers expire by the times of records."""
+        self.copies: list[ProduceTicket] = []
+        """Duplicates that wait until readers see their original (`accept_copy`)."""
         self.outbox = Outbox()
 
     def answer(self, ticket: Ticket, error: ErrorCode) -> None:
@@ -103,6 +117,16 @@ class PartitionState:
             ticket.base_offset = base_offset
             ticket.log_start_offset = self.log_start_offset
             self.outbox.now.append(ticket)
+
+    def accept_copy(self, ticket: ProduceTicket, base_offset: Offset) -> None:
+        """Answer success to a duplicate, with its original's base offset. If acks=all waits for all
+        replicas in sync, it waits until readers see the original (K-ACKS)."""
+        if ticket.acks == -1 and self.settings.profile.waits_for_all_in_sync and not ticket.done:
+            ticket.base_offset = base_offset
+            if base_offset + ticket.batch.last_offset_delta >= self.high_watermark:
+                self.copies.append(ticket)
+                return
+        self.accept(ticket, base_offset)
 
     def not_leader(self, ticket: Ticket) -> None:
         """Answer NOT_LEADER_OR_FOLLOWER, naming the leader if one is known."""

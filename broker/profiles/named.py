@@ -18,6 +18,13 @@ PROFILES: tuple[Profile, ...] = (
         summary="As `reference`, but an unknown producer begins at 0 or where it was forgotten.",
     ),
     Profile(
+        rulebook=RULEBOOKS["kafka-4.3"],
+        summary="Apache Kafka 4.3 as measured on 4.3.1, with Raft in the place of its replication.",
+        one_at_a_time=True,
+        waits_for_all_in_sync=True,
+        expires_by_timestamp=True,
+    ),
+    Profile(
         rulebook=RULEBOOKS["redpanda-5157"],
         summary="Redpanda's pull request 5157 as merged in June 2022: v22.1.5 and v22.2.1.",
     ),
@@ -29,7 +36,7 @@ PROFILES: tuple[Profile, ...] = (
 )
 """Every profile there is."""
 
-ALIASES: dict[str, str] = {"redpanda": "redpanda-5157"}
+ALIASES: dict[str, str] = {"kafka": "kafka-4.3", "redpanda": "redpanda-5157"}
 """The newest profile of each broker, by the broker's name."""
 
 

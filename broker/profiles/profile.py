@@ -22,6 +22,15 @@ class Profile:
     one_stage: bool = False
     """Whether the stage `enqueued` ends only with the result, so that a connection has at most one
     produce request in flight (`ottla.broker.wire.pipeline`)."""
+    one_at_a_time: bool = False
+    """Whether a connection has at most one request in flight, of any kind (K-FRAME;
+    `ottla.broker.wire.pipeline`)."""
+    waits_for_all_in_sync: bool = False
+    """Whether the high watermark, and with it acks=all, waits for every replica in sync, and not
+    only for a majority (K-WATERMARK; `ottla.broker.partition.showing`)."""
+    expires_by_timestamp: bool = False
+    """Whether a producer is idle since the largest record time of its last batch, and not since
+    that batch was applied (K-EXPIRY; `ottla.broker.partition.expiry`)."""
 
     @property
     def name(self) -> str:

@@ -40,8 +40,9 @@ class Limits(NamedTuple):
 
 def limits_of(config: ClusterConfig) -> Limits:
     """The limits of each connection of a cluster."""
-    one_stage = profile_named(config.profile).one_stage
-    return Limits(config.max_inflight_requests, config.max_inflight_bytes, one_stage)
+    profile = profile_named(config.profile)
+    requests = 1 if profile.one_at_a_time else config.max_inflight_requests
+    return Limits(requests, config.max_inflight_bytes, profile.one_stage)
 
 
 class Slot:

@@ -21,7 +21,7 @@ from ottla.log.offset_index import OffsetIndex
 from ottla.log.types import ProducerId
 from ottla.raft.types import LogIndex, Micros, Term
 from ottla.sim.mutants.mutant import Mutant, Mutants
-from ottla.sim.mutants.reads import reads_without
+from ottla.sim.mutants.reads import reads_without, showing_without
 from ottla.sim.mutants.table import MutatedTable
 
 
@@ -67,6 +67,7 @@ class MutatedPartition(Partition):
         if Mutant.ACKS_ALL_AT_APPEND in mutants:
             self.purgatory = _EagerPurgatory(state)
         self.reads = reads_without(state, mutants)
+        self.showing = showing_without(state, self.purgatory, self.reads, mutants)
         if Mutant.EPOCHS_KEPT in mutants:
             state.index = _LastingEpochs()
         self._forgets_at: Micros = 0

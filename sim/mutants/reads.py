@@ -1,9 +1,15 @@
-"""Reads of a partition without one of their safety mechanisms; one override each."""
+"""Reads of a partition without one of their safety mechanisms; one override each.
+
+What they read is in `ottla.broker.partition.reads`; how far they see, in
+`ottla.broker.partition.showing`.
+"""
 
 from __future__ import annotations
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.partition.purgatory import Purgatory
 from ottla.broker.partition.reads import LATEST_TIMESTAMP, Reads
+from ottla.broker.partition.showing import Showing, make_showing
 from ottla.broker.partition.state import PartitionState
 from ottla.broker.turn.tickets import EpochEndTicket, FetchTicket, ListOffsetsTicket
 from ottla.raft.types import Micros
@@ -65,19 +71,19 @@ class _UnprovedReads(Reads):
         return False
 
 
-class _HeldShown(Reads):
+class _HeldShown(Showing):
     """Holds nothing back."""
 
-    def show(self, enough: bool) -> None:
-        """As `Reads.show`; there are always enough."""
-        super().show(enough=True)
+    def show(self, enough: bool, now: Micros) -> None:
+        """As `Showing.show`; there are always enough."""
+        super().show(enough=True, now=now)
 
 
-class _HeldForGood(Reads):
+class _HeldForGood(Showing):
     """Looks again at what it holds back only when more is committed."""
 
     def look_again(self, now: Micros) -> None:
-        """As `Reads.look_again`; nothing is shown."""
+        """As `Showing.look_again`; nothing is shown."""
 
 
 _WITHOUT: dict[Mutant, type[Reads]] = {
@@ -87,6 +93,8 @@ _WITHOUT: dict[Mutant, type[Reads]] = {
     Mutant.TELLS_LOG_END: _TellsLogEnd,
     Mutant.EPOCHS_ENDLESS: _EndlessEpochs,
     Mutant.RANGES_WITHOUT_BARRIER: _UnprovedReads,
+}
+_SHOWING_WITHOUT: dict[Mutant, type[Showing]] = {
     Mutant.HELD_SHOWN: _HeldShown,
     Mutant.HELD_FOR_GOOD: _HeldForGood,
 }
@@ -98,3 +106,13 @@ def reads_without(state: PartitionState, mutants: Mutants) -> Reads:
         if mutant in mutants:
             return reads(state)
     return Reads(state)
+
+
+def showing_without(
+    state: PartitionState, purgatory: Purgatory, reads: Reads, mutants: Mutants
+) -> Showing:
+    """What a partition with these mutants shows to readers."""
+    for mutant, showing in _SHOWING_WITHOUT.items():
+        if mutant in mutants:
+            return showing(state, purgatory, reads)
+    return make_showing(state, purgatory, reads)

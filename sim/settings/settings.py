@@ -254,6 +254,16 @@ class RunConfig:
         )
 
     @property
+    def waits_for_all_in_sync(self) -> bool:
+        """Whether readers, and with them acks=all, wait for all replicas that are in sync."""
+        return profile_named(self.profile).waits_for_all_in_sync
+
+    @property
+    def in_sync_needed(self) -> int:
+        """For how many replicas in sync readers may have to wait: the minimum, or for all."""
+        return self.replicas if self.waits_for_all_in_sync else min(self.min_insync, self.replicas)
+
+    @property
     def client_trip_us(self) -> Micros:
         """Least round trip between clients and the node that is farthest from them: that node may
         lead."""

@@ -22,7 +22,8 @@ All times are those of the leader's monotonic clock.
 An answer to a produce request with acks=all leaves a row with both numbers. So does an answer to a
 fetch while something had to be held back: it may show no more than was committed when `most` was
 last high enough. And so does an answer to a fetch that shows less than the leader knew committed
-when it was asked: nothing may be held back while `least` is high enough.
+when it was asked: nothing may be held back while `least` is high enough. Not so with a profile in
+which readers wait for all replicas in sync: how far each of them is cannot be judged by bounds.
 """
 
 from __future__ import annotations
@@ -122,16 +123,14 @@ class _Led:
 
 
 class InSyncModel:
-    """See the module's docstring. `partitions`: the number of a partition by group; `minimum`:
-    min.insync.replicas; `lag`: the lag time."""
+    """See the module's docstring. `partitions`: the number of a partition by group."""
 
-    def __init__(
-        self, history: History, partitions: Mapping[GroupId, int], minimum: int, lag: Micros
-    ):
+    def __init__(self, history: History, partitions: Mapping[GroupId, int], config: RunConfig):
         self._history = history
         self._partitions = partitions
-        self._minimum = minimum
-        self._lag = lag
+        self._minimum = config.min_insync
+        self._lag = lag = config.replica_lag_ms * 1_000
+        self._waits_for_all = config.waits_for_all_in_sync
         self._slack = lag // _SLACK
         self._led: dict[tuple[NodeId, GroupId], _Led] = {}
 
@@ -292,7 +291,7 @@ class InSyncModel:
         hw = ticket.high_watermark
         if led.committed > led.showable:
             self._add(life, group, "FETCH", None, term=led.term, hw=hw, off=led.showable)
-        if hw < asked.committed:
+        if hw < asked.committed and not self._waits_for_all:
             bounds = self._between(life, group, asked, asked.at)
             self._add(life, group, "HELD", bounds, term=led.term, hw=hw, off=asked.committed)
 
@@ -319,4 +318,4 @@ def in_sync_model(
     """The model of a run. None: one replica in sync is enough, so nothing is refused."""
     if config.min_insync == 1:
         return None
-    return InSyncModel(history, partitions, config.min_insync, config.replica_lag_ms * 1_000)
+    return InSyncModel(history, partitions, config)

@@ -46,9 +46,24 @@ MEMORY = 1_000
 SEQUENCES = 1 << 31
 EPOCHS = 1 << 15
 NO_EPOCH = -1
-MODELLED = {"reference": False, "reference-strict": True}
-"""Profiles that the model covers. True: an unknown producer may start at a sequence other than 0
-only if it was forgotten (decision 0012)."""
+
+
+class Modelled(NamedTuple):
+    """What distinguishes the profiles that the model covers."""
+
+    strict: bool = False
+    """An unknown producer may start at a sequence other than 0 only if it was forgotten (decision
+    0012)."""
+    appended: bool = False
+    """The window counts batches from their append on, committed or not (K-SEQUENCE)."""
+
+
+MODELLED = {
+    "reference": Modelled(),
+    "reference-strict": Modelled(strict=True),
+    "kafka-4.3": Modelled(appended=True),
+}
+"""The profiles that the model covers, by name."""
 
 
 class Stored(NamedTuple):
@@ -80,7 +95,7 @@ class LogModel:
     """One replica's log, by producer. It is told of every entry that is appended or truncated."""
 
     def __init__(self, profile: str, max_producers: int):
-        self._strict = MODELLED[profile]
+        self._strict, self._appended = MODELLED[profile]
         self._max_producers = max_producers
         self._lines: dict[int, list[Stored]] = {}
         self._order: list[tuple[LogIndex, Term, int]] = []
@@ -177,14 +192,14 @@ class LogModel:
             return None if self._doubtful else self._of_nobody(producer_id, epoch, first, ahead)
         newest = line[-1]
         if NO_EPOCH in (epoch, newest.epoch) and epoch <= newest.epoch:
-            return _without_epoch(line, identity, committed)
+            return self._without_epoch(line, identity, committed)
         if epoch < newest.epoch:
             return Opinion(STALE)
         if epoch > newest.epoch:
             if newest.epoch == NO_EPOCH:
                 return self._of_unknown(producer_id, epoch, first, ahead)
             return Opinion(ACCEPT if first == 0 else EPOCH_START)
-        seen = _seen(line, identity, committed)
+        seen = self._seen(line, identity, committed)
         if seen is not None:
             return seen
         follows = first == (newest.last + 1) % SEQUENCES
@@ -218,6 +233,33 @@ class LogModel:
         last.update(ahead)
         return sum(not item.forgets for item in last.values()) >= self._max_producers
 
+    def _seen(
+        self, line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
+    ) -> Opinion | None:
+        """What is to be done with a batch that equals one of the recent ones; None: it does
+        not."""
+        _, epoch, first, last = identity
+        recent = 0
+        for item in reversed(line):
+            if item.epoch != epoch:
+                return None
+            done = 0 < item.log_index <= committed
+            recent += done or self._appended
+            if recent > WINDOW:
+                return None
+            if (item.first, item.last) == (first, last):
+                return Opinion(DUPLICATE, item.off) if done else Opinion(PARK)
+        return None
+
+    def _without_epoch(
+        self, line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
+    ) -> Opinion:
+        """A batch without an epoch (-1). No order of sequences holds for it. A producer that has an
+        epoch fences it. Only an equal batch is recognised (K-NO-EPOCH)."""
+        if line[-1].epoch != NO_EPOCH:
+            return Opinion(STALE)
+        return self._seen(line, identity, committed) or Opinion(ACCEPT)
+
 
 Ahead = tuple[int, Stored]
 """Producer id, and an item of it that is on its way into the log."""
@@ -247,35 +289,6 @@ def forgotten_by(command: bytes) -> list[int]:
     """The producers that a command in the log forgets."""
     name, argument = msgpack.unpackb(command)
     return list(argument) if name == "expire" else []
-
-
-def _seen(
-    line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
-) -> Opinion | None:
-    """What is to be done with a batch that equals one of the recent ones; None: it does not."""
-    _, epoch, first, last = identity
-    finished = 0
-    for item in reversed(line):
-        if item.epoch != epoch:
-            return None
-        if 0 < item.log_index <= committed:
-            finished += 1
-            if finished > WINDOW:
-                return None
-        if (item.first, item.last) == (first, last):
-            done = 0 < item.log_index <= committed
-            return Opinion(DUPLICATE, item.off) if done else Opinion(PARK)
-    return None
-
-
-def _without_epoch(
-    line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
-) -> Opinion:
-    """A batch without an epoch (-1). No order of sequences holds for it. A producer that has an
-    epoch fences it. Only an equal batch is recognised (K-NO-EPOCH)."""
-    if line[-1].epoch != NO_EPOCH:
-        return Opinion(STALE)
-    return _seen(line, identity, committed) or Opinion(ACCEPT)
 
 
 def remembered(

@@ -112,7 +112,7 @@ class World:
         self.history.add(
             "phase",
             code="load",
-            quorum=min(config.min_insync, config.replicas),
+            quorum=config.in_sync_needed,
             aux=config.replica_lag_ms * 1_000,
         )
 

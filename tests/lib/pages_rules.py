@@ -86,7 +86,11 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
             rulebook.epochs_apart,
         ),
         ("what was begun counts, whatever became of it", rulebook.begun_counts),
+        ("a batch in flight takes the place of a finished one", rulebook.appended_counts),
         ("a connection has one produce request under way", profile.one_stage),
+        ("a connection has one request under way, of any kind", profile.one_at_a_time),
+        ("acks=all and readers wait for all replicas in sync", profile.waits_for_all_in_sync),
+        ("a producer is idle since the time of its last record", profile.expires_by_timestamp),
     ):
         yield f"| {told} | {'yes' if holds else 'no'} |\n"
 

@@ -27,6 +27,7 @@ def with_producers(count: int, profile: str = "reference") -> PartitionDriver:
     for producer in range(count):
         driver.produce(producer, 0)
     driver.settle()
+    driver.hear_followers()
     return driver
 
 
@@ -116,6 +117,7 @@ def test_what_is_committed_while_a_snapshot_is_read_is_applied_after_it(profile)
     driver.produce(0, 1)
     driver.produce(7 * FEW, 0)
     driver.settle()
+    driver.hear_followers()
     other.receive(driver.log)
     turn(other)
     other.commit()

@@ -84,6 +84,28 @@ def test_no_more_requests_are_begun_than_the_limit_and_none_is_lost(limit):
     run(test, default_host(hold=True, max_inflight_requests=limit))
 
 
+@pytest.mark.parametrize(("profile", "begun"), [("kafka-4.3", 1), ("reference", 3)])
+def test_in_kafka_a_connection_has_one_request_at_a_time(profile, begun):
+    """A request of another kind waits, too, and what the setting allows is ignored."""
+
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(produce_frame() * 3 + api_versions())
+        while not wire.host.held:
+            await wire.tick()
+        for _ in range(5):
+            await wire.tick()
+        assert len(wire.host.held) == begun
+        for _ in range(3):
+            while not wire.host.held:
+                await wire.tick()
+            wire.host.complete(wire.host.held[0])
+            await raw.frame()
+        await raw.frame()
+
+    run(test, default_host(hold=True, profile=profile, max_inflight_requests=3))
+
+
 def test_no_more_bytes_are_begun_than_the_limit_but_for_one_large_request():
     async def test(wire):
         client = await wire.client()

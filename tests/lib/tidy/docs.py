@@ -100,7 +100,7 @@ def unproven(root: Path, text: str) -> Iterator[Violation]:
     for refusal in refusals(text):
         if not refusal.what or not refusal.why:
             yield Violation(NOT_IMPLEMENTED, refusal.line, "says not what, or not why")
-        if not _exists(root, refusal.test):
+        if not is_test(root, refusal.test):
             yield Violation(NOT_IMPLEMENTED, refusal.line, f"no such test: {refusal.test!r}")
 
 
@@ -113,7 +113,8 @@ def deferred(source: Source, known: frozenset[str]) -> Iterator[Violation]:
                 yield Violation(source.path, number, text)
 
 
-def _exists(root: Path, test: str) -> bool:
+def is_test(root: Path, test: str) -> bool:
+    """Whether there is a test of that name, `tests/file.py::name`."""
     path, *names = test.split("::")
     if not names or not path.startswith("tests/") or not (root / path).is_file():
         return False

@@ -45,6 +45,8 @@ DECIDING = (
     "broker/wire/requests.py",
     "broker/node/hosting.py",
     "broker/profiles/",
+    "broker/partition/expiry.py",
+    "broker/partition/showing.py",
     "broker/partition/inspector.py",
     "broker/partition/in_sync.py",
     "broker/driver/fast_append.py",

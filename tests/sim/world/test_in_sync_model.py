@@ -22,6 +22,7 @@ from ottla.sim.world.life import Life
 
 GROUP, TERM = 7, 3
 LAG = 1_000_000
+CONFIG = RunConfig(min_insync=3, replica_lag_ms=LAG // 1_000)
 
 
 class Leader:
@@ -33,7 +34,7 @@ class Leader:
         clockwork = SimpleNamespace(now=lambda: self.now, backlog=lambda: self.backlog)
         self.life = cast(Life, SimpleNamespace(node_id=1, inc=1, clockwork=clockwork, thawed=0))
         self.history = History(lambda: self.now)
-        self.model = InSyncModel(self.history, {GROUP: 0}, 3, LAG)
+        self.model = InSyncModel(self.history, {GROUP: 0}, CONFIG)
         replica = SimpleNamespace(group=GROUP, term=TERM, voters=(1, 2, 3))
         self.model.leads(self.life, cast(ReplicaView, replica), 0)
         self.writes(4)
