@@ -55,6 +55,18 @@ def test_more_than_five_in_flight_push_out_the_first_of_them(table):
     assert rows(table, *(one(n) for n in range(8))) == ["out-of-order"] * 3 + ["appended"] * 5
 
 
+@pytest.mark.parametrize("replicated", range(9))
+@pytest.mark.parametrize("in_flight", range(1, 9))
+def test_whatever_is_replicated_the_last_five_are_known(table, replicated, in_flight):
+    for n in range(replicated):
+        apply(table, one(n))
+    end = replicated + in_flight
+    append(table, *(one(n) for n in range(replicated, end)))
+    told = ["duplicate"] * replicated + ["appended"] * in_flight
+    told[:-5] = ["out-of-order"] * max(end - 5, 0)
+    assert rows(table, *(one(n) for n in range(end + 1))) == [*told, "next"]
+
+
 def test_a_new_epoch_begins_with_an_empty_window(table):
     apply(table, one(0))
     append(table, one(0, epoch=1))

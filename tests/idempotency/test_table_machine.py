@@ -16,7 +16,7 @@ from idempotency_naive import Begun, NaiveTable
 from ottla.idempotency.decisions import Accept, Duplicate, Park
 from ottla.idempotency.producer import InFlight
 from ottla.idempotency.rulebooks import RULEBOOKS
-from ottla.idempotency.table import ProducerTable
+from ottla.idempotency.sessions import make_table
 from ottla.log.types import BatchIdentity
 from searches import examples
 
@@ -62,19 +62,21 @@ class TableMachine(RuleBasedStateMachine):
         self.leader = self.fresh()
         self.follower = self.fresh()
         self.reached = 0
-        self.naive = NaiveTable(ROOM, strict=self.rulebook.name == "reference-strict")
+        name = self.rulebook.name
+        self.naive = NaiveTable(ROOM, strict=name == "reference-strict", kafka=name == "kafka-4.3")
         self.flying: list[Flying] = []
         self.tokens = 0
 
     def fresh(self):
-        return ProducerTable(self.rulebook, ROOM)
+        return make_table(self.rulebook, ROOM)
 
     # ---- requests
 
     def sequence(self, data, producer):
         """A first sequence near what this producer did last, so that every row is met."""
-        mine = [f.naive.who for f in self.flying if f.naive.who.producer_id == producer]
-        mine = mine or [e.who for e in self.log if e.who and e.who.producer_id == producer]
+        queued = [f.naive.who for f in self.flying if not f.naive.index]
+        written = [each.who for each in self.log if each.who] + queued
+        mine = [who for who in written if who.producer_id == producer][-8:]
         starts = [0, MAX - 1, *((who.last_sequence + 1) & MAX for who in mine[-1:])]
         return data.draw(st.sampled_from([*starts, starts[-1], *(w.first_sequence for w in mine)]))
 
@@ -243,7 +245,13 @@ class StrictTableMachine(TableMachine):
     rulebook = RULEBOOKS["reference-strict"]
 
 
+class KafkasTableMachine(TableMachine):
+    rulebook = RULEBOOKS["kafka-4.3"]
+
+
 TestTableMachine = TableMachine.TestCase
+TestKafkasTableMachine = KafkasTableMachine.TestCase
 TestStrictTableMachine = StrictTableMachine.TestCase
 SETTINGS = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
 TestTableMachine.settings = TestStrictTableMachine.settings = SETTINGS
+TestKafkasTableMachine.settings = SETTINGS

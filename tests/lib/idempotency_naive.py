@@ -1,4 +1,5 @@
-"""The rules of the `reference` profiles once more, slow and plain, to compare the table with.
+"""The rules of the `reference` profiles and of Kafka once more, slow and plain, to compare the
+table with.
 
 State is a list of what was applied and a list of what was begun; every question replays both from
 the beginning. Nothing here is shared with the package but the identity tuple.
@@ -9,6 +10,13 @@ from dataclasses import dataclass, field
 from ottla.log.types import BatchIdentity
 
 WINDOW = 5
+KAFKAS = {
+    "epoch-start-missing": "epoch-out-of-order",
+    "tail-lost": "without-order",
+    "in-flight": "appended",
+    "gap": "out-of-order",
+}
+"""Rows of Kafka by those of the reference that decide the same."""
 
 
 @dataclass
@@ -35,6 +43,8 @@ class NaiveTable:
     room: int
     strict: bool = False
     """Profile `reference-strict`."""
+    kafka: bool = False
+    """Profile `kafka-4.3`: its rows have other labels, and a batch counts once it is begun."""
     applied: list[tuple[BatchIdentity, int] | int] = field(default_factory=list)
     """A batch with its offset, or the id of a producer that expired."""
     begun: list[Begun] = field(default_factory=list)
@@ -79,6 +89,11 @@ class NaiveTable:
 
     def decide(self, who: BatchIdentity, term: int) -> tuple[str, int | None]:
         """Label of the row, and the offset if it is a duplicate."""
+        label, offset = self.decided(who, term)
+        return (KAFKAS.get(label, label) if self.kafka else label), offset
+
+    def decided(self, who: BatchIdentity, term: int) -> tuple[str, int | None]:
+        """The same with the labels of the reference."""
         pid, epoch, first, last = who
         if pid < 0 or not -1 <= epoch < 2**15 or not 0 <= first < 2**31 or not 0 <= last < 2**31:
             return "malformed", None
@@ -104,6 +119,11 @@ class NaiveTable:
         """The same of a request of the producer's current epoch."""
         _, epoch, first, last = who
         batches = stored.batches[-WINDOW:] if stored and stored.epoch == epoch else []
+        tail = mine[-1].who.last_sequence if mine else batches[-1][1]
+        if self.kafka:
+            mine = [each for each in mine if each.who.epoch == epoch][-WINDOW:]
+            room = WINDOW - len(mine)
+            batches = batches[-room:] if room else []
         for known_first, known_last, offset in batches:
             if (known_first, known_last) == (first, last):
                 return "duplicate", offset
@@ -111,6 +131,5 @@ class NaiveTable:
             return "in-flight", None
         if epoch == -1:
             return "tail-lost", None
-        tail = mine[-1].who.last_sequence if mine else batches[-1][1]
         following = 0 if tail == 2**31 - 1 else tail + 1
         return ("next" if first == following else "gap"), None
