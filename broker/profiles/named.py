@@ -21,6 +21,7 @@ PROFILES: tuple[Profile, ...] = (
         rulebook=RULEBOOKS["kafka-4.3"],
         summary="Apache Kafka 4.3 as measured on 4.3.1, with Raft in the place of its replication.",
         one_at_a_time=True,
+        last_twin_counts=True,
         waits_for_all_in_sync=True,
         expires_by_timestamp=True,
     ),

@@ -25,6 +25,9 @@ class Profile:
     one_at_a_time: bool = False
     """Whether a connection has at most one request in flight, of any kind (K-FRAME;
     `ottla.broker.wire.pipeline`)."""
+    last_twin_counts: bool = False
+    """Whether of two batches for one partition in one request the first is dropped without a word.
+    Otherwise both are refused (docs/decisions/0025-kafkas-accidents.md)."""
     waits_for_all_in_sync: bool = False
     """Whether the high watermark, and with it acks=all, waits for every replica in sync, and not
     only for a majority (K-WATERMARK; `ottla.broker.partition.showing`)."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.wire.answers import PartitionProduced
 from ottla.log.build import build_batch, seal
 from ottla.log.record_batch import HEADER
@@ -50,14 +51,16 @@ Heard = Callable[[Sequence[PartitionProduced]], None]
 
 
 def flawed(world: World, batches: Sequence[tuple[int, frozenset[Flaw]]], acks: int) -> list[Part]:
-    """The partitions of a request with such batches, and all flaws of each."""
+    """The partitions of a request with such batches, and all flaws of each. Where the last of two
+    batches for a partition counts, it is no flaw to name a partition twice."""
+    allowed = profile_named(world.config.profile).last_twin_counts
     numbers = [partition for partition, _ in batches]
     found = []
     for partition, flaws in batches:
         more = {Flaw.ACKS} if acks not in {-1, 0, 1} else set()
         if partition >= world.config.partitions:
             more.add(Flaw.ABSENT)
-        elif numbers.count(partition) > 1:
+        elif numbers.count(partition) > 1 and not allowed:
             more.add(Flaw.TWICE)
         found.append(Part(partition, flaws | more))
     return found

@@ -89,6 +89,7 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
         ("a batch in flight takes the place of a finished one", rulebook.appended_counts),
         ("a connection has one produce request under way", profile.one_stage),
         ("a connection has one request under way, of any kind", profile.one_at_a_time),
+        ("of two batches for a partition in a request the last counts", profile.last_twin_counts),
         ("acks=all and readers wait for all replicas in sync", profile.waits_for_all_in_sync),
         ("a producer is idle since the time of its last record", profile.expires_by_timestamp),
     ):

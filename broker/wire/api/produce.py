@@ -19,7 +19,8 @@ Then each batch goes to its partition as a `ProduceTicket`, and the partition do
 (`ottla.broker.partition.admission`). It also refuses a batch that ends inside its header after the
 producer id. From version 8 on the answer names the faulty records. If records are null, Kafka
 answers nothing; here the answer is INVALID_RECORD. If a request has an existing partition twice,
-Kafka silently drops the earlier batch; here the answer is INVALID_REQUEST, and nothing is stored.
+Kafka silently drops the earlier batch; here the answer is INVALID_REQUEST, and nothing is stored,
+unless the profile does as Kafka does (`Profile.last_twin_counts`).
 
 The answer comes when every partition of the request has its outcome. With acks=0 there is no
 answer, and an error closes the connection (promise-P2). The usual request of a producer takes a
@@ -34,6 +35,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
 from ottla.broker.images import BrokerImage
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.topics.configs import integer
 from ottla.broker.turn.tickets import LEAST_PATIENCE, ProduceTicket
 from ottla.broker.wire.answers import PartitionProduced, ProduceAnswer, TopicProduced
@@ -202,6 +204,8 @@ class Several:
         host = self.call.host
         deadline, wall_ms = host.now() + timeout, host.wall_ms()
         refusal = yield from _request_refusal(self.items, self.call)
+        if profile_named(host.config.profile).last_twin_counts:
+            self.items = [*{(item.topic, item.index): item for item in self.items}.values()]
         refusal = refusal or (yield from self._judge())
         if refusal is not None:
             for item in self.items:

@@ -54,6 +54,14 @@ def asked(world, acks, *batches):
     return {part.partition: part.error for part in heard}, checks
 
 
+def test_in_kafka_the_last_batch_of_a_partition_counts():
+    world = World(RunConfig(nodes=1, replicas=1, profile="kafka-4.3"), Drawn(1))
+    world.boot()
+    told, checks = asked(world, 1, (0, {Flaw.OLD_MAGIC}), (0, {Flaw.CRC}))
+    assert told == {0: E.CORRUPT_MESSAGE}
+    assert [row.node for row in checks] == [1]
+
+
 @pytest.mark.parametrize("flaw", DEFECTS, ids=lambda flaw: flaw.value)
 def test_a_batch_has_just_the_flaw_that_is_asked_for(flaw):
     found = read_batch(batch_of(frozenset({flaw})))
