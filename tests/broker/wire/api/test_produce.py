@@ -211,20 +211,6 @@ def test_the_same_partition_twice_is_refused_and_nothing_of_it_stored():
     run(test)
 
 
-def test_in_kafka_the_last_batch_of_a_partition_counts():
-    """The first one is dropped without a word."""
-
-    async def test(wire):
-        client = await wire.client()
-        two = build_batch([b"v", b"w"])
-        response = await request(client, ("t", 0, GOOD), ("t", 1, GOOD), ("t", 0, two))
-        assert errors(response) == {("t", 0): E.NONE, ("t", 1): E.NONE}
-        assert sum(len(topic.partition_responses) for topic in response.responses) == 2
-        assert ends(wire.host) == [2, 1, 0]
-
-    run(test, default_host(profile="kafka-4.3"))
-
-
 @pytest.mark.parametrize("where", [("gone", 0), ("t", 3)])
 def test_a_partition_that_does_not_exist_is_unknown_however_often_it_is_named(where):
     """Nothing is dropped there without a word, and so it is as Apache Kafka 4.3.1 says."""

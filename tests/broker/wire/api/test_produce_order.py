@@ -1,6 +1,7 @@
 """Produce: in which order a batch is looked at, where several things are wrong with it.
 
-As measured on Apache Kafka 4.3.1 (K-CHECKS), which a fuzz beside it compared.
+As measured on Apache Kafka 4.3.1 (K-CHECKS), which a fuzz beside it compared. And which of two
+batches for one partition counts, where the profile drops one of them.
 """
 
 import struct
@@ -10,6 +11,7 @@ import pytest
 from broker_wire import default_host, run
 from broker_wire_produce import GOOD, ends, errors, length_field, patched, request
 from ottla.broker.errors import ErrorCode
+from ottla.log.build import build_batch
 
 E = ErrorCode
 
@@ -96,3 +98,17 @@ def test_a_batch_that_ends_inside_its_header_is_the_partitions_business(version,
         assert errors(refused) == {("t", 0): E.INVALID_REQUIRED_ACKS}
 
     run(test, default_host(hold=True))
+
+
+def test_in_kafka_the_last_batch_of_a_partition_counts():
+    """The first one is dropped without a word."""
+
+    async def test(wire):
+        client = await wire.client()
+        two = build_batch([b"v", b"w"])
+        response = await request(client, ("t", 0, GOOD), ("t", 1, GOOD), ("t", 0, two))
+        assert errors(response) == {("t", 0): E.NONE, ("t", 1): E.NONE}
+        assert sum(len(topic.partition_responses) for topic in response.responses) == 2
+        assert ends(wire.host) == [2, 1, 0]
+
+    run(test, default_host(profile="kafka-4.3"))
