@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ottla.compare.explained import Explanation
     from ottla.compare.running import Comparison, Result
 
-AGAINST = "reference"
-"""The profile that a broker is compared with if none is named."""
 _ADDRESS = re.compile(r"(?P<host>[^\s:]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
 
 Target = Annotated[
@@ -35,6 +33,13 @@ Target = Annotated[
     typer.Option(
         metavar="HOST:PORT|PROFILE",
         help="The broker to compare: the address of any broker, or one of Ottla's profiles.",
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PROFILE",
+        help="The profile that it should be like; by default the newest one of Kafka.",
     ),
 ]
 Cases = Annotated[
@@ -60,9 +65,7 @@ class _Files(NamedTuple):
 def compare(
     *,
     target: Target = None,
-    against: Annotated[
-        str, typer.Option(metavar="PROFILE", help="The profile that it should be like.")
-    ] = AGAINST,
+    against: Against = None,
     cases: Cases = None,
     wire: Annotated[
         bool, typer.Option("--wire", help="Profiles serve over TCP, in real time.")
@@ -102,16 +105,24 @@ def compare(
         if listing:
             _list(_cases(cases))
             return
-        against = usage.check_profile(against, "--against")
-        left, right, live = _brokers(target, replay, against, wire=wire)
+        profile = usage.check_profile(against or default_profile(), "--against")
+        left, right, live = _brokers(target, replay, profile, wire=wire)
         check_page(html)
         explanations, found = _explanations(explained), _cases(cases)
         with right, left:
-            comparison = Comparison(left, right, against, explanations, live)
+            comparison = Comparison(left, right, profile, explanations, live)
             status = _play(comparison, found, _Files(html, as_json, junit, record))
     except CompareError as error:
         raise UsageError(str(error)) from None
     raise typer.Exit(status)
+
+
+def default_profile() -> str:
+    """The profile that brokers are compared with if none is named: the newest one of Kafka or, as
+    long as there is none, the one with Kafka's answers on the wire."""
+    from ottla.broker.profiles.named import ALIASES
+
+    return "kafka" if "kafka" in ALIASES else "reference"
 
 
 def _cases(globs: list[str] | None) -> list[Case]:
