@@ -216,6 +216,20 @@ def test_a_field_that_only_one_has_is_one_difference(pair):
     assert (found.field, found.target, found.other) == ("more.length", "not there", "1")
 
 
+def test_more_brokers_on_one_side_are_no_difference(tmp_path):
+    """A cluster of three was told to differ in every Metadata: its further brokers were fields
+    that the other side had not."""
+    case = written(tmp_path, "[[steps]]\nmetadata = {}\n")
+    transcript = played(case)
+    reply = transcript.replies[0]
+    more = {path.replace("[0]", "[1]"): each for path, each in reply.fields.items()}
+    brokers = {path: each for path, each in more.items() if path.startswith("brokers[1]")}
+    fields = {**reply.fields, "brokers.length": Field(2, 8, 9), **brokers}
+    other = replace(transcript, replies=(replace(reply, fields=fields),))
+    assert brokers
+    assert judge(case, transcript, other, "reference") == []
+
+
 def test_another_outcome_is_one_difference(pair):
     case, transcript = pair
     reply = replace(transcript.replies[0], outcome=Outcome.CLOSED, response=None, fields={})
@@ -245,6 +259,20 @@ def test_an_explanation_holds_for_its_case_field_step_and_profile(pair):
     assert not explained(WHY._replace(case="*/other"))
     assert not explained(WHY, "redpanda-5157")
     assert not explained(WHY, live=False), "two profiles that differ, differ"
+
+
+@pytest.mark.parametrize(
+    ("target", "other", "explains"), [(0, 7, True), (7, 0, False), (7, 7, False)]
+)
+def test_an_explanation_is_for_the_profile_not_for_a_broker_that_is_wrong(
+    tmp_path, target, other, explains
+):
+    case = written(tmp_path, "[[steps]]\nproduce = {}\nexpect = { base_offset = 0 }\n")
+    named, transcript = replace(case, name="mine/rule"), played(case)
+    mine, others = (changed(transcript, "base_offset", each) for each in (target, other))
+    (found,) = judge(named, mine, others, "reference")
+    assert found.wrong is not explains
+    assert (explanation_of(found, [WHY], "reference", live=True) is WHY) is explains
 
 
 @pytest.mark.parametrize(

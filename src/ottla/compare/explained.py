@@ -1,9 +1,10 @@
 """Explained differences: where Ottla's profile is known not to do what its original does.
 
 A TOML file lists them, each with its reason and source. A listed difference does not count against
-a live broker (or a recording) that is compared with its own profile. One that is no longer there
-counts: the list must not grow stale. Between two profiles a listed place is a difference if the two
-differ there.
+a live broker (or a recording) that does what the case says: then it is the profile that does not. A
+broker that does not counts, whatever the profile does. So does a listed difference that is no
+longer there: the list must not grow stale. Between two profiles a listed place is a difference if
+the two differ there.
 """
 
 from __future__ import annotations
@@ -85,6 +86,6 @@ def explanation_of(
 ) -> Explanation | None:
     """The entry that explains a difference. `live`: the target is a broker of its own, not another
     profile."""
-    if not live and difference.target != difference.other:
+    if difference.wrong if live else difference.target != difference.other:
         return None
     return next((each for each in explanations if each.explains(difference, profile)), None)

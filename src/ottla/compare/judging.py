@@ -38,6 +38,9 @@ class Difference(NamedTuple):
     """What the two brokers did."""
     expected: str
     """What the case says; empty if it says nothing."""
+    wrong: bool = False
+    """Whether the target is not as the case says; else the other broker is not, or the case says
+    nothing."""
     start: int = -1
     """Where the field begins in the target's answer; -1: it is not in it."""
     end: int = -1
@@ -79,19 +82,23 @@ class _Pair:
         self, field: str, told: tuple[str, str], expected: str, place: Field | None = None
     ) -> Difference:
         start, end = (place.start, place.end) if place is not None else (-1, -1)
-        return Difference(self._case.name, self._step.number, field, *told, expected, start, end)
+        case, step = self._case.name, self._step.number
+        return Difference(case, step, field, *told, expected, start=start, end=end)
 
     def outcomes(self, expected: Expectation) -> Iterator[Difference]:
         """Differences in what became of the request, and when."""
         found = [each.outcome for each in self._replies]
         if set(found) != {expected.outcome}:
             told = (found[0].value, found[1].value)
-            yield self._difference(OUTCOME, told, expected.outcome.value)
+            wrong = found[0] is not expected.outcome
+            yield self._difference(OUTCOME, told, expected.outcome.value)._replace(wrong=wrong)
         if expected.took is not None:
             times = [Field(each.took, -1, -1) for each in self._replies]
-            if not all(expected.took.holds(each, lambda value: value) for each in times):
+            holds = [expected.took.holds(each, lambda value: value) for each in times]
+            if not all(holds):
                 told = (f"{times[0].value:g} ms", f"{times[1].value:g} ms")
-                yield self._difference(TOOK, told, f"{expected.took.told()} ms")
+                slow = self._difference(TOOK, told, f"{expected.took.told()} ms")
+                yield slow._replace(wrong=not holds[0])
 
     def fields(self, expected: Expectation) -> Iterator[Difference]:
         """Differences in the fields of the answer."""
@@ -124,7 +131,8 @@ class _Pair:
         if all(holds) or (places == [None, None] and not self._in_schema(path)):
             return whole, None
         told = (_told(places[0]), _told(places[1]))
-        return whole, self._difference(whole, told, matcher.told(), places[0])
+        found = self._difference(whole, told, matcher.told(), places[0])
+        return whole, found._replace(wrong=not holds[0])
 
     def _in_schema(self, path: str) -> bool:
         """Whether the version that was asked has such a field."""
@@ -147,11 +155,17 @@ class _Pair:
         for path in dict.fromkeys((*left, *right)):
             if _covered(path, named) or _below(path, uneven):
                 continue
+            if path.endswith(".length") and self._of_two_lengths(path):
+                uneven.append(path.removesuffix(".length"))
             if path not in left or path not in right or not _equal(left[path], right[path]):
-                if path.endswith(".length") or not (path in left and path in right):
-                    uneven.append(path.removesuffix(".length"))
                 places = [each.fields.get(path) for each in self._replies]
                 yield self._difference(path, (_told(places[0]), _told(places[1])), "", places[0])
+
+    def _of_two_lengths(self, path: str) -> bool:
+        """Whether the array of this length has another one, or none, on the other side. Then its
+        elements are not compared, also if the length is free."""
+        mine, others = (each.fields.get(path) for each in self._replies)
+        return mine is None or others is None or mine.value != others.value
 
 
 def _reply(transcript: Transcript, step: Step) -> Reply:

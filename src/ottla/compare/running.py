@@ -97,15 +97,19 @@ class Comparison:
             raise CompareError(told if case.name in told else f"{case.name}: {told}") from error
 
     def stale(self) -> list[Explanation]:
-        """Entries of the list whose cases were played, and that explained nothing."""
+        """Entries of the list whose cases were played, and that are about no difference."""
         played = [each for each in self.results if not each.left_out]
-        used = {id(why) for result in played for _, why in result.explained}
+        found = [
+            difference
+            for result in played
+            for difference in (*result.differences, *(each for each, _ in result.explained))
+        ]
         return [
             each
             for each in self.explanations
             if self.live
-            and id(each) not in used
             and any(each.about(result.case.name, self.profile) for result in played)
+            and not any(each.explains(difference, self.profile) for difference in found)
         ]
 
     def counts(self) -> Mapping[str, int]:
