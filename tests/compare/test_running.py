@@ -14,7 +14,7 @@ import pytest
 
 from compare_kit import RECORDED, every_case, kafka, played, written
 from ottla.broker.profiles.named import PROFILES, profile_named
-from ottla.commands.compare import default_profile
+from ottla.commands.compare import AGAINST
 from ottla.compare.brokers import ProfileBroker, WireBroker
 from ottla.compare.errors import CompareError, UnplayableError
 from ottla.compare.explained import load_explanations
@@ -29,7 +29,7 @@ from tidy.source import repository
 
 NAMES = [each.name for each in every_case()]
 PROFILE = "reference"
-NEWEST = profile_named(default_profile()).name
+NEWEST = profile_named(AGAINST).name
 """What `ottla compare` takes if no profile is named."""
 
 

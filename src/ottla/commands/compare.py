@@ -35,11 +35,13 @@ Target = Annotated[
         help="The broker to compare: the address of any broker, or one of Ottla's profiles.",
     ),
 ]
+AGAINST = "kafka"
+"""The profile that a broker is compared with if none is named: the newest one of Kafka."""
 Against = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="PROFILE",
-        help="The profile that it should be like; by default the newest one of Kafka.",
+        help="The profile that it should be like; kafka is the newest one of Kafka.",
     ),
 ]
 Cases = Annotated[
@@ -65,7 +67,7 @@ class _Files(NamedTuple):
 def compare(
     *,
     target: Target = None,
-    against: Against = None,
+    against: Against = AGAINST,
     cases: Cases = None,
     wire: Annotated[
         bool, typer.Option("--wire", help="Profiles serve over TCP, in real time.")
@@ -105,7 +107,7 @@ def compare(
         if listing:
             _list(_cases(cases))
             return
-        profile = usage.check_profile(against or default_profile(), "--against")
+        profile = usage.check_profile(against, "--against")
         left, right, live = _brokers(target, replay, profile, wire=wire)
         check_page(html)
         explanations, found = _explanations(explained), _cases(cases)
@@ -115,14 +117,6 @@ def compare(
     except CompareError as error:
         raise UsageError(str(error)) from None
     raise typer.Exit(status)
-
-
-def default_profile() -> str:
-    """The profile that brokers are compared with if none is named: the newest one of Kafka or, as
-    long as there is none, the one with Kafka's answers on the wire."""
-    from ottla.broker.profiles.named import ALIASES
-
-    return "kafka" if "kafka" in ALIASES else "reference"
 
 
 def _cases(globs: list[str] | None) -> list[Case]:
