@@ -169,7 +169,7 @@ def _play(world: World, ending: Ending) -> None:
     begin_visits(world)
     if not beyond_the_budget(world.config):  # what it takes is told of the run's own topic alone
         TopicRequests(world).start()
-        SequentialClient(world).start()
+        SequentialClient(world, depose=nemesis.depose).start()
     ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)
     nemesis.stop()

@@ -96,6 +96,7 @@ DECIDING = (
     "ottla.sim.ending.ending",
     "ottla.sim.ending.lost_clients",
     "ottla.sim.ending.probes",
+    "ottla.sim.ending.rest",
     "ottla.sim.ending.topics",
     "ottla.sim.history.history",
     "ottla.sim.mutants",

@@ -10,7 +10,7 @@ Source: K-FETCH; K-LIST-OFFSETS.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -74,8 +74,10 @@ class Step:
     makes_topic: bool = False
     then: Callable[[], Step] | None = None
     """The step that must follow."""
-    behind: tuple[Any, Judge] | None = None
-    """A second request, sent at once on the same connection, and the judge of its answer."""
+    behind: Sequence[tuple[Any, Judge]] = ()
+    """More requests, sent at once on the same connection, and the judge of each answer."""
+    ends_connection: bool = False
+    """Whether a node that does not lead must close the connection, and answer nothing after it."""
     reads_beside: Step | None = field(default=None)
     """A fetch that waits in the meantime."""
 

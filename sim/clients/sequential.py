@@ -1,12 +1,12 @@
 """The sequential client: the only writer of its topic, with one request at a time.
 
-Therefore it knows what each answer must be. In two runs of three, such a client creates a topic of
+Therefore it knows what each answer must be. In five runs of six, such a client creates a topic of
 its own and works with it under the same faults as all other clients. It writes, sends stored
 batches again, leaves sequences out, begins epochs, asks for producer ids, sends batches that are
 too large or too far ahead in time, deletes records, reads from any offset, asks for offsets, and
 deletes the topic (`sim/clients/steps.py`). Each answer is compared with a model
 (`sim/clients/topic_model.py`) and becomes a `step` row. If the model gives another answer, a row of
-node 0 follows and says which (sim-I49).
+node 0 follows and says which (sim-I49). Now and then it has its own leader deposed.
 
 A *step* is one request. The client sends it again, to various nodes, until an answer says what
 became of it; a retriable error does not say that. The client asks the leader, sometimes any node,
@@ -21,9 +21,10 @@ come from a stream of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ottla.broker.errors import ErrorCode
+from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, Micros, NodeId, Term
 from ottla.sim.clients.base import MS
 from ottla.sim.clients.read_steps import Step, Told
@@ -35,15 +36,19 @@ from ottla.sim.world.world import World
 
 NUMBER = 4_000_000
 """Its client number."""
-RUNS_WITHOUT = 3
+RUNS_WITHOUT = 6
 """One run in this many has no such client."""
 MOST_STEPS = 48
 """The most steps in a run."""
+DEPOSED = 3
+"""How often at most it has the leader of its partition deposed in a run."""
+DEPOSES_AT = 5
+"""One step in this many begins with that."""
 ACKS_0_WAIT: Micros = 100_000
 """How long it waits after a produce request with acks=0, which is never answered."""
 PROFILES = ("reference", "reference-strict")
 """The profiles whose rules the model knows."""
-MOST_OPEN = 3
+MOST_OPEN = 6
 """The most requests that wait for deposed nodes at one time."""
 SHORT: Micros = 300_000
 """How long most of these clients wait for an answer before they ask another node."""
@@ -68,6 +73,10 @@ AGAIN = frozenset(
 """Retriable errors: they do not say what became of the request."""
 
 
+Following: TypeAlias = tuple[int, Term]
+"""The life and term of a node that does not lead."""
+
+
 class Claim(NamedTuple):
     """A node that leads the topic's partition, or believes that it does."""
 
@@ -85,10 +94,16 @@ def may_work(config: RunConfig) -> bool:
 
 
 class SequentialClient:
-    """See the module's text. `plan`: names of the steps (`Steps`) that it takes before it stops."""
+    """See the module's text. `plan`: names of the steps (`Steps`) that it takes before it stops.
+    `depose`: deposes the leader of its partition (`Nemesis.depose`)."""
 
-    def __init__(self, world: World, plan: Sequence[str] = ()):
+    def __init__(
+        self, world: World, plan: Sequence[str] = (), depose: Callable[[], object] | None = None
+    ):
         self._world = world
+        self._depose = depose
+        self._deposed = 0
+        """How often it did that."""
         self._stream = world.choices.stream("sequential client")
         self._steps = Steps(world.config, self._stream, world.decoder, plan)
         self._count = 0
@@ -130,10 +145,17 @@ class SequentialClient:
         over = self._count > MOST_STEPS or self._world.kernel.now >= self._until
         if over or (then is None and self._planned and not self._steps.planned):
             return
-        step = self._steps.next() if then is None else then()
+        step = self._steps.next(deposed=self._two_lead()) if then is None else then()
         if step.reads_beside is not None:
             self._ask(step.reads_beside, _nobody)
         self._ask_deposed()
+        written = self._deposed < DEPOSED and self._steps.model.batches
+        depose = self._depose if written else None
+        if depose is not None and self._stream.below(DEPOSES_AT) == 1:
+            self._deposed += 1
+            depose()
+            # It asks its followers whether it leads; it may hear them when it is deposed.
+            self._ask(self._steps.read_beyond(), _nobody)
         self._go(step)
 
     def _ask_deposed(self) -> None:
@@ -159,6 +181,8 @@ class SequentialClient:
             step.done(answer)
         if answer is not None or step.once:
             pause = stream.below(2) * stream.below(world.config.load_ms * MS // MOST_STEPS)
+            if self._two_lead():
+                pause = 0  # the more is stored that the deposed leader lacks, the better
             world.kernel.after(pause, self._next, step.then)
         else:
             step.tried()
@@ -176,9 +200,10 @@ class SequentialClient:
             self._maker = None
         sure = bool(claims) and node == claims[0].node and claims[0].term >= self._highest()
         sure = sure and not self._steps.held_back
-        requests = [(step.request, step.judge), *([step.behind] if step.behind else [])]
-        open_ = len(requests)
+        requests = [(step.request, step.judge), *step.behind]
+        open_ = len(requests) - (not step.answered)
         first: Any = None
+        follows = self._follows(node) if step.ends_connection else None
 
         def over(*_: Any) -> None:
             nonlocal open_
@@ -190,7 +215,7 @@ class SequentialClient:
         def come(answer: Frame) -> None:
             nonlocal open_, first
             told = requests[answer.number][1](answer.value, sure)
-            self._note(step, node, told)
+            self._note(step, node, self._after_acks_0(told, node, follows))
             if not answer.number and told.error not in AGAIN:
                 first = answer.value
                 if step.makes_topic:
@@ -249,6 +274,25 @@ class SequentialClient:
             view = life.view.replica(group)
             if view is not None and view.of_partition().serves:
                 yield Claim(view.of_partition().term, node)
+
+    def _after_acks_0(self, told: Told, node: NodeId, follows: Following | None) -> Told:
+        """What an answer says; `follows`: what the node was when it got a request with acks=0
+        before, if it did not lead. If it did not lead all the time, no answer may come."""
+        refused = told.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and follows is not None
+        if refused and self._follows(node) == follows:
+            return Told(ErrorCode.NONE, "an answer", "the connection ends: acks=0 and no leader")
+        return told
+
+    def _follows(self, node: NodeId) -> Following | None:
+        """The life and term of a node that has a replica and does not lead; else None."""
+        group, life = self._group(), self._world.lives.get(node)
+        view = None if group is None or life is None else life.view.replica(group)
+        if life is None or view is None or view.soft.role is Role.LEADER:
+            return None
+        return life.inc, view.soft.term
+
+    def _two_lead(self) -> bool:
+        return len(list(self._claims())) > 1
 
     def _highest(self) -> Term:
         """The highest term that any replica of the partition has known."""

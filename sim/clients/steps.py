@@ -1,8 +1,8 @@
 """The steps of the sequential client: what it asks next, and what the answer should be.
 
 The model (`sim/clients/topic_model.py`) knows the answer to each step that `Steps.next` draws. A
-step creates or deletes the topic, asks for a producer id, writes, or writes what must be refused;
-or it reads (`sim/clients/read_steps.py`).
+step creates or deletes the topic (`sim/clients/topic_steps.py`), asks for a producer id, writes, or
+writes what must be refused; or it reads (`sim/clients/read_steps.py`).
 
 Source: KIP-98; KIP-360; K-RULES; K-CREATE-TOPICS.
 """
@@ -18,20 +18,19 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.profiles.named import profile_named
 from ottla.broker.wire.requests import InitProducerIdRequest
 from ottla.log.types import Millis, Offset
-from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Stream
-from ottla.sim.clients.base import MS
-from ottla.sim.clients.own_topic import MOST_BYTES, OWN_TOPICS
-from ottla.sim.clients.read_steps import MUCH, ReadSteps, Step, Told, other_than
+from ottla.sim.clients.consumer import LATEST
+from ottla.sim.clients.own_topic import MOST_BYTES
+from ottla.sim.clients.read_steps import MUCH, Judge, Step, Told, other_than
 from ottla.sim.clients.topic_model import Written
+from ottla.sim.clients.topic_steps import TopicSteps
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.decoder import Decoder
 from ottla.sim.world.frames import (
-    create_topic,
     delete_records,
-    delete_topic_id,
     deleted,
-    error_of_topic,
+    list_offsets,
+    listed,
     produce,
     produced,
 )
@@ -47,34 +46,24 @@ ALL, LEADER, NOBODY = -1, 1, 0
 """Acks."""
 
 
-class Steps(ReadSteps):
+class Steps(TopicSteps):
     """See the module's text. `plan`: names of the steps to take, instead of drawn ones."""
 
     def __init__(
         self, config: RunConfig, stream: Stream, decoder: Decoder, plan: Sequence[str] = ()
     ):
-        super().__init__(stream, decoder)
+        super().__init__(config, stream, decoder)
         self._plan = deque(plan)
-        self._config = config
-        self._there = False
-        """Whether the topic exists."""
-        self._topic_id: bytes | None = None
-        self._uncertain = False
-        """Whether a request to create the topic may still be under way."""
-        self._timeout: Micros = config.request_timeout_ms * MS
-        self.held_back = False
-        """Whether committed records may be held back from readers: if too few replicas are in sync
-        (decision 0014)."""
 
     @property
     def planned(self) -> int:
         """How many steps of the plan are left."""
         return len(self._plan)
 
-    def next(self) -> Step:
-        """The next step."""
+    def next(self, *, deposed: bool = False) -> Step:
+        """The next step. `deposed`: whether an older leader is left, which should lack much."""
         if not self._there:
-            return self._create()
+            return self.create()
         if self.model.pid < 0:
             return self.ask_id()
         if not self.model.batches:
@@ -82,58 +71,13 @@ class Steps(ReadSteps):
         if self._plan:
             step: Step = getattr(self, self._plan.popleft().replace("-", "_"))()
             return step
-        return self._stream.pick(_STEPS)(self)
+        return self._stream.pick(_BESIDE_THE_DEPOSED if deposed else _STEPS)(self)
 
-    # ---- the topic
-
-    def _create(self) -> Step:
-        config, stream = self._config, self._stream
-        replicas = min(config.nodes, config.replicas)
-        least = stream.pick((1, 1, 1 + stream.below(replicas)))
-        self.held_back = least > 1
-        configs = {"max.message.bytes": MOST_BYTES, "min.insync.replicas": least}
-        request = create_topic(self.topic, 1, replicas, self._timeout, configs)
-        return Step(
-            "create",
-            request,
-            self._judge_created,
-            self._created,
-            self._unanswered,
-            anywhere=True,
-            makes_topic=True,
-        )
-
-    def _judge_created(self, answer: Any, _: bool) -> Told:
-        error = error_of_topic(answer)
-        if self._uncertain and error is ErrorCode.TOPIC_ALREADY_EXISTS:
-            return Told(error)
-        return Told(error, "", other_than(error, ErrorCode.NONE))
-
-    def _unanswered(self) -> None:
-        self._uncertain = True
-
-    def _created(self, answer: Any) -> None:
-        self._there = True
-        (topic,) = answer.topics
-        self._topic_id = topic.topic_id if topic.error_code is ErrorCode.NONE else None
+    # ---- producers
 
     def delete_topic(self) -> Step:
         """Delete the topic, unless another request may still create it."""
-        last = self.model.topics == len(OWN_TOPICS)
-        if last or self._uncertain or self._topic_id is None:
-            return self.append()
-        request = delete_topic_id(self._topic_id, self._timeout)
-        return Step("delete the topic", request, self._judge_deleted, self._deleted, anywhere=True)
-
-    def _judge_deleted(self, answer: Any, _: bool) -> Told:
-        error = error_of_topic(answer)
-        return Told(error, "", other_than(error, ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID))
-
-    def _deleted(self, _: Any) -> None:
-        self._there = False
-        self.model.emptied()
-
-    # ---- producers
+        return self.delete() or self.append()
 
     def ask_id(self) -> Step:
         """Ask for a producer id, with which this client writes from now on."""
@@ -196,17 +140,16 @@ class Steps(ReadSteps):
         return self.append(self.model.coming[0])
 
     def append_at_risk(self) -> Step:
-        """Write the next batches, each twice at once with acks=1 or once with acks=0. Then write
-        them with acks=all, whether they are stored or not."""
+        """Write the next batches with acks=1 or 0: all of them twice at once, or one after the
+        other. Then write them with acks=all, whether they are stored or not."""
         batch = self._batch()
         self.model.writes(batch)
         for _ in range(self._stream.below(MOST_AT_RISK)):
             self.model.writes(self._batch(seq=self.model.coming[-1].next_seq))
-        return self._risk(0)
+        return self._pile() if self._stream.below(3) == 1 else self._risk(0)
 
-    def _risk(self, place: int) -> Step:
-        coming = self.model.coming
-        batch, acks = coming[place], self._stream.pick((LEADER, LEADER, LEADER, NOBODY))
+    def _at_risk(self, place: int) -> Judge:
+        batch = self.model.coming[place]
 
         def judge(answer: Any, sure: bool) -> Told:
             (part,) = produced(answer)
@@ -214,7 +157,28 @@ class Steps(ReadSteps):
                 return Told(part.error)  # the one before it was not stored, or was lost
             return self._stored_at(answer, batch.off, sure=sure)
 
+        return judge
+
+    def _pile(self) -> Step:
+        """All that is coming at once, each batch twice: more than the leader may have in flight,
+        perhaps."""
+        requests = [
+            (self._produce(batch, LEADER), self._at_risk(place))
+            for place, batch in enumerate(self.model.coming)
+            for _ in range(2)
+        ]
+        first, judge = requests.pop(0)
+        what = f"write {len(self.model.coming)} batches twice at once, acks=1"
+        return Step(what, first, judge, once=True, behind=requests, then=self._settle)
+
+    def _risk(self, place: int) -> Step:
+        coming = self.model.coming
+        batch, acks = coming[place], self._stream.pick((LEADER, LEADER, LEADER, NOBODY))
+        judge = self._at_risk(place)
         request = self._produce(batch, acks)
+        behind = (request, judge)
+        if acks == NOBODY:
+            behind = (list_offsets(0, LATEST, topic=self.topic), self._seen)
         last = place + 1 == len(coming)
         return Step(
             f"write epoch {batch.epoch}, sequence {batch.seq}, acks={acks}",
@@ -222,9 +186,15 @@ class Steps(ReadSteps):
             judge,
             once=True,
             answered=acks != NOBODY,
-            behind=(request, judge) if acks else None,
+            behind=(behind,),
+            ends_connection=acks == NOBODY,
             then=self._settle if last else partial(self._risk, place + 1),
         )
+
+    def _seen(self, answer: Any, _: bool) -> Told:
+        """Only whether the node leads is of interest."""
+        error = listed(answer).error_code
+        return Told(error, "", other_than(error, ErrorCode.NONE))
 
     def _stored_at(self, answer: Any, where: Offset, *, sure: bool) -> Told:
         (part,) = produced(answer)
@@ -257,11 +227,11 @@ class Steps(ReadSteps):
         """A request to a deposed node: it reads what that node may lack, or writes again a batch
         whose predecessor that node may lack. The answer may come late: by then the node may lead
         again, and the client may be many steps ahead."""
-        model, asked = self.model, self.model.topics
+        model, asked, stream = self.model, self.model.topics, self._stream
         known = model.known_again()
-        if not known or self._stream.below(2):
-            return self.fetch(model.end) if self._there and model.batches else None
-        batch = known[-1]
+        if not known or stream.below(2):
+            return self.fetch(model.end - stream.below(2)) if model.batches else None
+        batch = known[-1 - stream.below(min(len(known), WINDOW - 1))]
 
         def judge(answer: Any, _: bool) -> Told:
             if model.topics != asked:
@@ -354,7 +324,7 @@ class Steps(ReadSteps):
         behind = delete_records(0, lower, self._timeout, self.topic)
         what = f"delete up to {off}, and up to {lower}"
         # The second may be decided before the first is committed.
-        second = (behind, partial(judge, least))
+        second = ((behind, partial(judge, least)),)
         return Step(what, request, partial(judge, right), done, behind=second)
 
 
@@ -369,3 +339,8 @@ _STEPS: tuple[Callable[[Steps], Step], ...] = (
     *(Steps.delete_records, Steps.delete_topic),
 )
 """The steps to draw from. A step is drawn as often as it appears here."""
+_BESIDE_THE_DEPOSED = (
+    *(Steps.append, Steps.append, Steps.append, Steps.append_at_risk),
+    *(Steps.new_epoch, Steps.new_epoch, Steps.delete_records),
+)
+"""The same, while two nodes lead: what the deposed one then lacks."""

@@ -5,7 +5,8 @@ clients. Nothing new goes wrong; all else that is dead, cut or frozen stays so (
 lesson: a fault that is always healed hides the livelock that it causes). Within the bound the core
 must have a leader for each partition that has a majority of its replicas there, answer all requests
 that clients wait for, agree on the partitions that it leads, and let them be read to the end. Then
-the rest is healed too, all nodes must agree, and consumers must read to the end.
+the rest is healed too, all nodes must agree, and consumers must read to the end. One run in three
+rests then, and no leader may fall (`rest.py`).
 
 One thing is healed everywhere at once, also outside the core: no message is lost by chance or by
 its kind (`lose-kind`) any more. Otherwise a leader outside whose heartbeats pass, but whose entries
@@ -34,6 +35,7 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.ending.lost_clients import lost
 from ottla.sim.ending.probes import Asked, Probes
+from ottla.sim.ending.rest import rest, rests
 from ottla.sim.ending.topics import agreed, note_topics
 from ottla.sim.world.life import Life
 from ottla.sim.world.world import STEP, World, awake
@@ -91,7 +93,7 @@ class Ending:
         given_up = world.config.delivery_timeout_ms + world.config.request_timeout_ms
         bounded = given_up < world.config.bound_ms
         if bounded or not self.unavoidable:
-            self._await(self.clients.idle, "answers for all that clients wait for")
+            self._await_answers()
         self._agreed(served)
         if world.config.probes and world.config.producers:
             self._probe(served, healed)
@@ -111,12 +113,26 @@ class Ending:
         world.heal(world.able)
         partitions = range(world.config.partitions)
         self._await(lambda: self._led(partitions), "leaders everywhere")
-        self._await(self.clients.idle, "answers for all that clients wait for")
+        self._await_answers()
         self._await(lambda: self._agree(world.able, partitions), "agreement of all")
         self._await(lambda: self._shown(partitions), "a high watermark at the end of each log")
         self._await(lambda: not self.clients.behind(partitions), "consumers at the end")
         agreed_on = self._topics()
-        # A leader may have been deposed meanwhile, so all of this must hold at the same time.
+        self._all_at_once(agreed_on)
+        if rests(world):
+            # What was excused before might be refused again.
+            asks = world.config.probes and world.config.producers and not self.unavoidable
+            rest(world, self.clients, self._await_answers if asks else None)
+            self._all_at_once(agreed_on)
+        note_topics(world)
+        world.history.add("phase", code="done")
+
+    def _await_answers(self) -> None:
+        self._await(self.clients.idle, "answers for all that clients wait for")
+
+    def _all_at_once(self, agreed_on: bool) -> None:
+        """A leader may have been deposed meanwhile, so all of this must hold at the same time."""
+        world, partitions = self.world, range(self.world.config.partitions)
         self._await(
             lambda: (
                 self._led(partitions)
@@ -126,8 +142,6 @@ class Ending:
             ),
             "leaders, agreement and consumers at the end, all at once",
         )
-        note_topics(world)
-        world.history.add("phase", code="done")
 
     def _topics(self) -> bool:
         """Wait for the extra topics. Returns whether they recovered; sim-I48 judges what is so."""

@@ -49,7 +49,7 @@ numbers must not be mixed up: `log_index` counts entries of a Raft log from 1 an
 | pause, resume | node | the process is frozen, goes on |
 | fault | nemesis | anything done on purpose: `code` says it in words |
 | beyond | script | what Raft cannot survive: `node` and `code` of a disk, or `pid` given twice |
-| phase | run | `code`: load (17), heal, settle, done, excused (4); broke, if nothing else was |
+| phase | run | `code`: load (17), heal, settle, rest, rested, done, excused (4); or broke |
 | final | node | each record of each log at the end: as *poll*, `term chain`, `aux` 1: committed |
 
 (1) Not if the table is ahead of the log, as one from a snapshot may be. Node 0 is the reference
@@ -79,9 +79,9 @@ epoch it named (`term`) and that of the record it has before (`value`). (16) `co
 earliest; leader: `cand` in `term`; time: of the first record not older than `value`, which is of
 `hw`; epoch: where epoch `value` ended, `term` the one found; diverging: the same, for a fetch from
 `hw` by a reader with that epoch. `off` -1: none. (17) *load*: readers may have to wait for
-`quorum` replicas in sync, that is, behind for less than `aux`. (18) Where the log ends after that
-entry. (19) What was asked and answered. A row of node 0 after it: what a model of the topic says
-instead.
+`quorum` replicas in sync, that is, behind for less than `aux`; producers are forgotten after
+`value`. (18) Where the log ends after that entry. (19) What was asked and answered. A row of node 0
+after it: what a model of the topic says instead.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts again is another `client`.

@@ -276,6 +276,16 @@ CATALOGUE: tuple[Row, ...] = (
     Row("M50", Mutant.HELD_SHOWN, "holding back what too few replicas have", HELD),
     Row("M51", Mutant.HELD_FOR_GOOD, "a second check of what is held back", HELD),
     Row("M52", Mutant.BATCHES_OF_ANY_SIZE, "max.message.bytes of a topic"),
+    Row("M53", Mutant.DEAF_LEADERS, "heartbeats that a leader hears"),
+    Row(
+        "M54",
+        Mutant.FORGETS_EARLY,
+        "the whole expiry time",
+        Conditions(
+            {"producer_expiry_ms": 300, "producers": 3},
+            "a producer must write seldom enough to be idle, and often enough to be remembered",
+        ),
+    ),
 )
 BY_ID = {each.id: each for each in CATALOGUE}
 

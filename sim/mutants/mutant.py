@@ -120,6 +120,10 @@ class Mutant(Enum):
     """partition: what is held stays so until more is committed."""
     BATCHES_OF_ANY_SIZE = "M52"
     """partition: a batch may be larger than max.message.bytes of its topic."""
+    DEAF_LEADERS = "M53"
+    """raft: a leader does not hear heartbeats, only answers to its entries."""
+    FORGETS_EARLY = "M54"
+    """partition: a leader forgets producers that were idle for a quarter of the expiry time."""
 
 
 Mutants: TypeAlias = frozenset[Mutant]

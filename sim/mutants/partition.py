@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ottla.broker.partition.admission import Admission, Item
 from ottla.broker.partition.in_sync import InSync
-from ottla.broker.partition.partition import Partition
+from ottla.broker.partition.partition import EXPIRY_CHECKS_PER_PERIOD, Partition
 from ottla.broker.partition.purgatory import Purgatory
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings
@@ -89,6 +89,13 @@ class MutatedPartition(Partition):
     def _apply_delete_records(self, offset: int) -> None:
         if Mutant.START_MOVED_BY_LEADERS not in self.mutants or self.leadership.leading:
             super()._apply_delete_records(offset)
+
+    def _expire_idle(self, now: Micros) -> None:
+        """As `Partition._expire_idle`, but maybe as if it were later."""
+        expiry = self.settings.producer_expiry
+        early = 3 * expiry // 4 if Mutant.FORGETS_EARLY in self.mutants else 0
+        super()._expire_idle(now + early)
+        self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
 
     def deadline(self) -> Micros | None:
         """As `Partition.deadline`, but every replica may forget producers by its own clock."""

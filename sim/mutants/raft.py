@@ -14,7 +14,7 @@ from typing import ClassVar, cast
 from ottla.raft import replication
 from ottla.raft.config import JitterSource, RaftConfig
 from ottla.raft.core import RaftCore
-from ottla.raft.messages import AppendEntries, AppendReply, Message, RequestVote
+from ottla.raft.messages import AppendEntries, AppendReply, HeartbeatReply, Message, RequestVote
 from ottla.raft.quorum import reached
 from ottla.raft.raft_log import RaftLog
 from ottla.raft.ready import Ready
@@ -91,7 +91,11 @@ class MutatedCore(RaftCore):
             self._state.commit_to(log.last_index)
 
     def step(self, message: Message, at: Micros) -> None:
-        """As `RaftCore.step`, but a deposed leader may be heard as if it still led."""
+        """As `RaftCore.step`, but a deposed leader may be heard as if it still led, and heartbeats
+        may not be heard by a leader."""
+        beat = isinstance(message, HeartbeatReply) and not message.context
+        if beat and Mutant.DEAF_LEADERS in self._mutants:
+            return
         if isinstance(message, AppendEntries) and Mutant.STALE_LEADERS_HEARD in self._mutants:
             self._hear(message, at)
         else:

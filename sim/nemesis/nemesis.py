@@ -5,7 +5,8 @@ draws from. Otherwise it draws from all programs, those of plugins too, except s
 leaves out for the whole run (swarm testing: a fault that is always there hides what shows only
 without it). With `fault_kinds` the seed picks only a few programs, so that they come again and
 again, and overlap. Nothing is the plain choice, so taking a choice off a tape takes one fault out
-of the run.
+of the run. If `two-leaders` or `lead-again` take part, the sequential client begins them on its own
+partition, too, and asks the deposed leader for what that lacks (`Nemesis.depose`).
 
 A program that needs more nodes than a run has takes no part in it, even if it is named: if the seed
 draws the number of nodes, the caller cannot know it. If both were set, that is refused
@@ -14,7 +15,7 @@ draws the number of nodes, the caller cannot know it. If both were set, that is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ottla.broker.arguments.spelling import no_such
 from ottla.broker.errors import ConfigError
@@ -22,11 +23,17 @@ from ottla.sim.chance.delays import exponential
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.programs import PROGRAMS, Program
+from ottla.sim.nemesis.returns import lead_again
+from ottla.sim.nemesis.timed_faults import Led, two_leaders
 from ottla.sim.plugins.own import OwnFault, added
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.swarm import free
 from ottla.sim.world.world import World
 
+_DEPOSING: Mapping[str, Callable[[FaultContext, Led], None]] = {
+    "two-leaders": two_leaders,
+    "lead-again": lead_again,
+}
 _BY_NAME = {each.name: each for each in (*PROGRAMS, *BEYOND)}
 
 
@@ -78,6 +85,16 @@ class Nemesis:
     def _strike(self, program: Program) -> None:
         self._world.fault(f"program {program.name}")
         program.run(self._hand)
+
+    def depose(self) -> None:
+        """Depose the leader of the sequential client's partition so that it does not know it, or
+        leads again soon, if this run has such a fault."""
+        led = self._world.other_leader()
+        names = [each for each in _DEPOSING if each in self.programs]
+        if self._period and led is not None and names:
+            name = self._hand.stream.pick(names)
+            self._world.fault(f"program {name}")
+            _DEPOSING[name](self._hand, (led[0].node_id, led[1]))
 
     def stop(self) -> None:
         """Nothing is done or undone any more: `World.heal` mends what the end of the run needs."""

@@ -38,6 +38,7 @@ from ottla.sim.nemesis.machines import (
     stop,
     upset_wall_clock,
 )
+from ottla.sim.nemesis.returns import lead_again
 from ottla.sim.nemesis.strays import die_asking, late_requests, stray_request
 from ottla.sim.nemesis.timed_faults import (
     acknowledges,
@@ -351,6 +352,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("die-acknowledging", "T", die_at("sent", "an acknowledgement sent", acknowledges), 2),
     Program("die-deciding", "T L3", die_at("sent", "a decision sent", decides), 2),
     Program("repeat-late", "N3 N4 T", repeat_late, 2),
+    Program("lead-again", "A1 N5 T", lead_again, 2),
     Program("die-answering", "T N7", die_at("answer", "an answer on its lips")),
     Program("win-and-go", "T", win_and_go, 3),
     Program("rivals", "C2 T", rivals, 3),

@@ -9,7 +9,7 @@ can really happen: timers that ring together, disks that hang, links that fail.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.node.handover import stand_for_election
@@ -19,6 +19,9 @@ from ottla.raft.types import EntryKind, GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
+
+Led: TypeAlias = tuple[NodeId, ReplicaView]
+"""A leader, and its replica of what it leads."""
 
 # ---- what passes a point
 
@@ -47,7 +50,8 @@ def acknowledges(message: Any) -> bool:
     return isinstance(message, AppendReply) and message.success
 
 
-def _opens(group: GroupId) -> Callable[[Any], bool]:
+def opens(group: GroupId) -> Callable[[Any], bool]:
+    """Fits a leader's own first entry in a group."""
     return lambda writes: opens_a_term([each for each in writes if each.group == group])
 
 
@@ -156,7 +160,7 @@ def rivals(hand: FaultContext) -> None:
     """The leader dies, and two nodes stand for election at once. The node that has just voted, for
     itself or for another, loses its power, and is back while the election goes on."""
     world, stream = hand.world, hand.stream
-    found = _led(hand)
+    found = led(hand)
     if found is None:
         return
     leader, replica = found
@@ -186,7 +190,7 @@ def figure_8(hand: FaultContext) -> None:
     wins, and is alone with its first entry. The first one wins again, and replicates its old
     entries to a majority before its own first entry is on its disk. Then it loses its power, and
     the second one comes back."""
-    found = _led(hand)
+    found = led(hand)
     if found is None:
         return
     world = hand.world
@@ -206,7 +210,7 @@ def figure_8(hand: FaultContext) -> None:
             links[leader, other].cut = links[other, leader].cut = False
         trap = world.points.set(
             Trap(
-                "append", lambda _: first_wins(second, majority), leader, fits=_opens(replica.group)
+                "append", lambda _: first_wins(second, majority), leader, fits=opens(replica.group)
             )
         )
         hand.later(8 * election, world.points.lift, trap)
@@ -225,14 +229,14 @@ def figure_8(hand: FaultContext) -> None:
 
     world.fault("isolated", leader)
     hand.cut([name for name in links if leader in name], 8 * election)
-    trap = world.points.set(Trap("append", second_wins, fits=_opens(replica.group)))
+    trap = world.points.set(Trap("append", second_wins, fits=opens(replica.group)))
     hand.later(8 * election, world.points.lift, trap)
 
 
 def late_sync(hand: FaultContext) -> None:
     """A leader's disk hangs with entries that a new leader replaces. The sync of the replaced
     entries ends when the sync of the new ones has only begun, and no other replica holds them."""
-    found = _led(hand)
+    found = led(hand)
     if found is None:
         return
     world = hand.world
@@ -258,15 +262,16 @@ def late_sync(hand: FaultContext) -> None:
     world.fault("isolated, its disk hangs", leader)
     hand.cut([name for name in links if leader in name], 8 * election)
     hand.later(8 * election, hand.hang(leader))
-    trap = world.points.set(Trap("append", second_wins, fits=_opens(replica.group)))
+    trap = world.points.set(Trap("append", second_wins, fits=opens(replica.group)))
     hand.later(8 * election, world.points.lift, trap)
 
 
-def two_leaders(hand: FaultContext) -> None:
+def two_leaders(hand: FaultContext, of: Led | None = None) -> None:
     """A leader is frozen with its last entries on their way, and goes on when another one leads. It
     finds the old acknowledgements and takes them for new ones. So it keeps its clients until
-    check-quorum ends its leadership, and does not know what its successor has stored (sim-S13)."""
-    found = _led(hand)
+    check-quorum ends its leadership, and does not know what its successor has stored (sim-S13).
+    `of`: the leader, and its replica; one is drawn if none is given."""
+    found = of or led(hand)
     if found is None:
         return
     world = hand.world
@@ -284,7 +289,7 @@ def two_leaders(hand: FaultContext) -> None:
         # By then the acknowledgements have arrived, and no node has asked for votes.
         hand.later(election // 2, hand.cut, links, 8 * election)
         hand.later(6 * election, thaw)
-        trap = world.points.set(Trap("append", second_wins, fits=_opens(replica.group)))
+        trap = world.points.set(Trap("append", second_wins, fits=opens(replica.group)))
         hand.later(6 * election, world.points.lift, trap)
 
     trap = world.points.set(Trap("sent", stop, leader, fits=_appends(replica.group)))
@@ -333,7 +338,7 @@ def stuck_disk(hand: FaultContext) -> None:
     hand.cut([(node, other), (other, node)], span)
 
 
-def _led(hand: FaultContext) -> tuple[NodeId, ReplicaView] | None:
+def led(hand: FaultContext) -> Led | None:
     """The leader of some partition and its replica there; half of the time of the partition that
     the sequential client works with."""
     world = hand.world

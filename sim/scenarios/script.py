@@ -45,6 +45,7 @@ twice |
 | `watch KIND ...` · `unwatch KIND ...` | show more rows of the history (`telling.py`), or fewer |
 | `if A CODE: COMMAND` | only if that was the last answer about A; *refused*: any but success |
 | `heal [N ...]` | nothing goes wrong any more at these nodes (all), and between them |
+| `rest` | from here on nothing is wrong, and no leader may fall (`sim/ending/rest.py`) |
 | `judge [-> INVARIANT ...]` | heal, let what is healed settle, give the whole history |
 | | to the judge: just these do not hold, because of clients, or it is `weakened` |
 | `mutant ID -> INVARIANT ...` | play all since `nodes` again without one safety mechanism: |
@@ -300,6 +301,10 @@ class Script:
         for node in self.core:
             world.history.add("phase", code="heal", node=node)
         world.heal(self.core)
+
+    def do_rest(self) -> None:
+        """From here on no leader may fall."""
+        self.world.history.add("phase", code="rest")
 
     def do_if(self, record: str, code: str, *words: str) -> None:
         """Run a command if the last outcome of a record was `code`."""

@@ -93,6 +93,17 @@ SITUATIONS: Mapping[str, Situation] = {
         "faults": ("freeze isolate slow-node kill deaf", "kill transfer one-link"),
         "fault_every_ms": _OFTEN,
     },
+    "held records": {
+        "nodes": (3,),
+        "replicas": (3,),
+        "min_insync": (3,),
+        "replica_lag_ms": (1_000,),
+        "acks": (1,),
+        "load_ms": (5_000, 20_000),
+        "probes": (False,),
+        "faults": ("isolate freeze",),
+        "fault_every_ms": (2_000,),
+    },
     "forgotten producers": {
         "producer_expiry_ms": (300, 86_400_000),
         "max_producers": (2,),
@@ -114,6 +125,14 @@ SITUATIONS: Mapping[str, Situation] = {
     "late copies": {
         "faults": ("repeat-late transfer isolate kill", "repeat-late two-leaders late-leader"),
         "fault_every_ms": (500, 1_000),
+    },
+    "leaders that return": {
+        "nodes": (3,),
+        "replicas": (3,),
+        "faults": ("lead-again", "lead-again isolate kill", "lead-again lose-kind slow-link"),
+        "fault_every_ms": (500, 1_000),
+        "replica_lag_ms": (1_000, 10_000),
+        "min_insync": (1, 2, 3),
     },
     "a leader left out": {
         "probes": (True,),

@@ -114,6 +114,7 @@ class World:
             code="load",
             quorum=config.in_sync_needed,
             aux=config.replica_lag_ms * 1_000,
+            value=config.producer_expiry_ms * 1_000,
         )
 
     def _create_topic(self, within: Micros) -> None:

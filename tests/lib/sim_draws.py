@@ -8,6 +8,7 @@ import pytest
 
 from ottla.sim.clients.sequential import SequentialClient
 from ottla.sim.clients.topic_requests import TopicRequests
+from ottla.sim.ending import ending
 from ottla.sim.nemesis import nemesis
 from ottla.sim.settings import swarm
 
@@ -26,15 +27,16 @@ ONCE = {"replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1), "min_insync": (1, 1, 2), "probe
 
 def draw_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short runs, expiry, small limits and situations are drawn no more, and nobody asks for
-    topics, or has one of its own. Newer programs of the nemesis are not drawn."""
+    topics, or has one of its own. No run rests. Newer programs of the nemesis are not drawn."""
     monkeypatch.setattr(TopicRequests, "start", lambda _: None)
     monkeypatch.setattr(SequentialClient, "start", lambda _: None)
     once = [
         each
         for each in vars(nemesis)["PROGRAMS"]
-        if each.name not in {"die-deciding", "repeat-late"}
+        if each.name not in {"die-deciding", "repeat-late", "lead-again"}
     ]
     monkeypatch.setattr(nemesis, "PROGRAMS", tuple(once))
+    monkeypatch.setattr(ending, "rests", lambda _: False)
     known = {name: each for name, each in swarm.TABLE.items() if name not in SINCE}
     monkeypatch.setattr(swarm, "TABLE", known | ONCE)
     monkeypatch.setattr(swarm, "SITUATIONS", {"none": {"faults": ("",)}})

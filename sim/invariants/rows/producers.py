@@ -6,7 +6,7 @@ about what a leader says of itself are judged online.
 
 from __future__ import annotations
 
-from ottla.sim.invariants import arrivals, decisions, order, refusals, resent, states
+from ottla.sim.invariants import arrivals, decisions, forgetting, order, refusals, resent, states
 from ottla.sim.invariants.checks import Checks, Steps
 from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.leadership import Leadership
@@ -107,6 +107,14 @@ PRODUCERS: tuple[Invariant, ...] = (
         "that topic says, or told to try again",
         Place.ONLINE,
         Steps,
+    ),
+    Invariant(
+        "sim-I51",
+        "forgotten too early",
+        "a leader proposes to forget a producer only when it has applied none of its batches for "
+        "the expiry time, or when its table is full",
+        Place.END,
+        forgetting.forgotten_early,
     ),
     Invariant(
         "sim-I45",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.sim.invariants import replicas
+from ottla.sim.invariants import replicas, resting
 from ottla.sim.invariants.durability import Durability
 from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.leadership import Leadership
@@ -75,6 +75,13 @@ RAFT: tuple[Invariant, ...] = (
         "what is committed is durable on a quorum of nodes at that moment, the same log on each",
         Place.ONLINE,
         Durability,
+    ),
+    Invariant(
+        "sim-I50",
+        "a leader that falls in peace",
+        "when all faults are over and nothing is left to do, every leader stays one",
+        Place.END,
+        resting.fallen,
     ),
     Invariant(
         "sim-I37",

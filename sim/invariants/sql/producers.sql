@@ -240,3 +240,32 @@ FROM (
 ) w
 WHERE aux < latest
 GROUP BY run_id;
+
+-- sim-I51
+SELECT x.run_id, COUNT(*) AS n
+FROM (
+  SELECT e.run_id, e.eid, e.partition, e.node, e.pid, e.aux, MAX(a.eid) AS entry_eid
+  FROM ev e
+  JOIN ev a ON a.run_id = e.run_id AND a.kind = 'append' AND a.partition = e.partition
+    AND a.node = e.node AND a.log_index = e.log_index AND a.eid < e.eid
+  WHERE e.kind = 'expire'
+  GROUP BY e.run_id, e.eid, e.partition, e.node, e.pid, e.aux
+) x
+JOIN ev entry ON entry.run_id = x.run_id AND entry.eid = x.entry_eid AND entry.aux = 1
+JOIN (
+  SELECT run_id, MAX(value) AS expiry FROM ev WHERE kind = 'phase' AND code = 'load' GROUP BY run_id
+) s ON s.run_id = x.run_id
+JOIN (
+  SELECT run_id, partition, node, inc, pid, eid, t_us,
+    LEAD(eid) OVER (PARTITION BY run_id, partition, node, inc, pid ORDER BY eid) AS next_eid
+  FROM ev WHERE kind = 'apply' AND pid IS NOT NULL
+) seen ON seen.run_id = x.run_id AND seen.partition = x.partition AND seen.node = x.node
+  AND seen.inc = entry.inc AND seen.pid = x.pid AND seen.eid < entry.eid
+  AND (seen.next_eid IS NULL OR seen.next_eid > entry.eid)
+LEFT JOIN ev clock ON clock.run_id = x.run_id AND clock.kind = 'fault' AND clock.node = x.node
+  AND clock.code LIKE 'its clock%'
+LEFT JOIN ev filled ON filled.run_id = x.run_id AND filled.kind = 'decide'
+  AND filled.code = 'table full' AND filled.partition = x.partition AND filled.node = x.node
+  AND filled.eid BETWEEN seen.eid AND entry.eid
+WHERE clock.eid IS NULL AND filled.eid IS NULL AND 10 * (entry.t_us - seen.t_us) < 9 * s.expiry
+GROUP BY x.run_id;

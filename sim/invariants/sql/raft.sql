@@ -240,3 +240,14 @@ SELECT run_id, COUNT(*) AS n
 FROM ev
 WHERE kind = 'leader' AND aux > 0
 GROUP BY run_id;
+
+-- sim-I50
+SELECT f.run_id, COUNT(*) AS n
+FROM ev f
+JOIN (
+  SELECT run_id, MIN(CASE WHEN code = 'rest' THEN eid END) AS first_eid,
+    MAX(CASE WHEN code = 'rested' THEN eid END) AS last_eid
+  FROM ev WHERE kind = 'phase' GROUP BY run_id
+) r ON r.run_id = f.run_id
+WHERE f.kind = 'stepdown' AND f.eid > r.first_eid AND (r.last_eid IS NULL OR f.eid < r.last_eid)
+GROUP BY f.run_id;

@@ -147,6 +147,7 @@ DECIDING = (
     "sim/world/order_of_checks.py",
     "sim/world/points.py",
     "sim/ending/probes.py",
+    "sim/ending/rest.py",
     "sim/plugins/own.py",
     "sim/world/reference_model.py",
     "sim/run.py",

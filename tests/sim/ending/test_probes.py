@@ -42,7 +42,26 @@ def test_the_swarm_asks_most_runs_for_progress_unless_it_is_told_otherwise():
 def test_a_run_stores_one_record_more_for_each_partition():
     outcome = run(5, SHORT.with_(partitions=3))
     assert outcome.verdict is Verdict.OK, outcome.reason
-    assert [row.op for row in outcome.rows if row.kind == "inv"][-3:] == [12, 13, 14]
+    told = {row.code: row.eid for row in outcome.rows if row.kind == "phase"}
+    probed = [row.op for row in outcome.rows if row.kind == "inv" and row.eid < told["settle"]]
+    assert probed[-3:] == [12, 13, 14]
+    rested = [row.op for row in outcome.rows if row.kind == "inv" and row.eid > told["settle"]]
+    assert rested == ([15, 16, 17] if "rested" in told else [])
+
+
+@pytest.mark.slow
+def test_one_run_in_three_rests_and_uses_each_partition_then():
+    rested = 0
+    for seed in range(9):
+        outcome = run(seed, SHORT.with_(partitions=2))
+        codes = [row.code for row in outcome.rows if row.kind == "phase"]
+        rested += "rest" in codes
+        assert ("rest" in codes) == ("rested" in codes)
+        begins = [row.eid for row in outcome.rows if row.code == "rest" and row.kind == "phase"]
+        asked = [row for row in outcome.rows if begins and row.kind == "ok" and row.eid > begins[0]]
+        used = begins and outcome.config.probes and not outcome.unavoidable
+        assert {row.partition for row in asked} == ({0, 1} if used else set())
+    assert 0 < rested < 9
 
 
 def test_what_was_there_before_does_not_count_as_stored():

@@ -1,0 +1,35 @@
+"""A rest: when a run has recovered, nothing happens for a while, and then each partition is used.
+
+A leader that all others hear stays one, however long nobody has anything to say (thesis 6.2 and
+9.6). Under faults this cannot be judged, as each change of leadership has some excuse. In a rest it
+has none: sim-I50 judges what lies between the rows *rest* and *rested*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ottla.sim.ending.probes import Asked
+from ottla.sim.world.world import World
+
+ONE_RUN_IN = 3
+TIMEOUTS = 2
+"""A rest is so many election timeouts long: by then every timer has run out that was not wound up
+again."""
+
+
+def rests(world: World) -> bool:
+    """Whether this run has a rest; the plain choice is none."""
+    return world.choices.stream("rest").below(ONE_RUN_IN) == 1
+
+
+def rest(world: World, clients: Asked, answered: Callable[[], None] | None) -> None:
+    """Let nothing happen for a while. Then hand clients a record for each partition: `answered`
+    waits until each has its outcome; None: not in this run."""
+    world.history.add("phase", code="rest")
+    world.kernel.run(world.kernel.now + TIMEOUTS * world.config.election_timeout_ms * 1_000)
+    if answered is not None:
+        for partition in range(world.config.partitions):
+            clients.probe(partition)
+        answered()
+    world.history.add("phase", code="rested")
