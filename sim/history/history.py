@@ -78,10 +78,10 @@ that row and this one. An *error* of a consumer has it too, with the `off` it as
 epoch it named (`term`) and that of the record it has before (`value`). (16) `code`: latest;
 earliest; leader: `cand` in `term`; time: of the first record not older than `value`, which is of
 `hw`; epoch: where epoch `value` ended, `term` the one found; diverging: the same, for a fetch from
-`hw` by a reader with that epoch. `off` -1: none. (17) *load*: readers may have to wait for
-`quorum` replicas in sync, that is, behind for less than `aux`; producers are forgotten after
-`value`. (18) Where the log ends after that entry. (19) What was asked and answered. A row of node 0
-after it: what a model of the topic says instead.
+`hw` by a reader with that epoch. `off` -1: none. (17) *load*: readers may have to wait for `quorum`
+replicas in sync, that is, behind for less than `aux`; producers are forgotten after `value`, if
+that is not 0. (18) Where the log ends after that entry. (19) What was asked and answered. A row of
+node 0 after it: what a model of the topic says instead.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts again is another `client`.

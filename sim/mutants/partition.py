@@ -6,12 +6,13 @@ invariant must notice the mutant, not the broker itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ottla.broker.partition.admission import Admission, Item
+from ottla.broker.partition.expiry import Expiry
 from ottla.broker.partition.in_sync import InSync
-from ottla.broker.partition.partition import EXPIRY_CHECKS_PER_PERIOD, Partition
+from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.purgatory import Purgatory
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings
@@ -58,6 +59,8 @@ class MutatedPartition(Partition):
         self.table = self.mutated
         self.admission = Admission(state, self.table)
         self.snapshots = Snapshots(state, self.table)
+        hasty = Mutant.FORGETS_EARLY in mutants
+        self.expiry = (_HastyExpiry if hasty else Expiry)(state, self.table)
         if Mutant.ANY_TERM_APPENDS in mutants:
             self.admission = _PatientAdmission(state, self.table)
         if Mutant.LAST_DECIDED_FIRST in mutants:
@@ -90,13 +93,6 @@ class MutatedPartition(Partition):
         if Mutant.START_MOVED_BY_LEADERS not in self.mutants or self.leadership.leading:
             super()._apply_delete_records(offset)
 
-    def _expire_idle(self, now: Micros) -> None:
-        """As `Partition._expire_idle`, but maybe as if it were later."""
-        expiry = self.settings.producer_expiry
-        early = 3 * expiry // 4 if Mutant.FORGETS_EARLY in self.mutants else 0
-        super()._expire_idle(now + early)
-        self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
-
     def deadline(self) -> Micros | None:
         """As `Partition.deadline`, but every replica may forget producers by its own clock."""
         due = super().deadline()
@@ -111,6 +107,16 @@ class MutatedPartition(Partition):
             self.mutated.forget(self.table.idle_since(now - expiry))
             self._forgets_at = now + max(expiry // 4, 1)
         super().tick(now)
+
+
+class _HastyExpiry(Expiry):
+    """Three quarters of the expiry time count as passed."""
+
+    __slots__ = ()
+
+    def idle(self, now: Micros) -> Sequence[ProducerId]:
+        """As `Expiry.idle`, but as if it were later."""
+        return super().idle(now + 3 * self._expiry // 4)
 
 
 class _PatientAdmission(Admission):

@@ -264,6 +264,13 @@ class RunConfig:
         return self.replicas if self.waits_for_all_in_sync else min(self.min_insync, self.replicas)
 
     @property
+    def idle_us(self) -> Micros:
+        """How long a producer must be idle at its leader to be forgotten; 0: the times of its
+        records decide that."""
+        by_timestamp = profile_named(self.profile).expires_by_timestamp
+        return 0 if by_timestamp else self.producer_expiry_ms * 1_000
+
+    @property
     def client_trip_us(self) -> Micros:
         """Least round trip between clients and the node that is farthest from them: that node may
         lead."""

@@ -114,7 +114,7 @@ class World:
             code="load",
             quorum=config.in_sync_needed,
             aux=config.replica_lag_ms * 1_000,
-            value=config.producer_expiry_ms * 1_000,
+            value=config.idle_us,
         )
 
     def _create_topic(self, within: Micros) -> None:
