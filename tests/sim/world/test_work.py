@@ -94,7 +94,7 @@ def is_linear(judge: Judge, short: Told, long: Told, times: float = TIMES) -> bo
 
 
 def told_of(config: RunConfig) -> Told:
-    outcome = run_choices(Drawn(8), config, swarm=False)
+    outcome = run_choices(Drawn(12), config, swarm=False)
     assert outcome.verdict is Verdict.OK, outcome.reason
     return outcome.rows, Index(outcome.rows)
 
