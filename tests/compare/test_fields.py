@@ -117,6 +117,16 @@ def test_a_cut_answer_is_told(cut):
         decode(schema.cls, body[:-cut], 0)
 
 
+def test_an_answer_cut_within_an_id_is_told():
+    """It ended in a traceback."""
+    schema = response_schema(0, 13)
+    topic = {"topic_id": bytes(range(16)), "partition_responses": []}
+    body = schema.write(schema.build(responses=[topic], throttle_time=0))
+    for length in range(len(body)):
+        with pytest.raises(FrameError):
+            decode(schema.cls, body[:length], 0)
+
+
 def test_elements_are_in_order_of_their_numbers():
     schema = response_schema(0, 9)
     parts: list[dict[str, object]] = [

@@ -153,6 +153,34 @@ expect = { offset = "$end.offset" }
     assert (found.step, found.target, found.expected) == (4, "0", "the same as $end.offset")
 
 
+def test_one_of_several_may_be_a_reference(tmp_path):
+    """It was compared as the text `$first.base_offset`."""
+    case = written(
+        tmp_path,
+        """
+[[steps]]
+name = "first"
+produce = {}
+[[steps]]
+produce = {}
+expect = { base_offset = { any_of = ["$first.base_offset", 1] } }
+[[steps]]
+fetch = {}
+expect = { log_start_offset = { any_of = ["$first.base_offset", 7] } }
+""",
+    )
+    assert contradictions(case, played(case), "reference") == []
+
+
+def test_a_reference_to_a_text_where_a_number_goes_says_so(tmp_path):
+    """It ended in a traceback."""
+    steps = "[[steps]]\nname = 'first'\nmetadata = {}\n"
+    sequence = "'$first.topics[0].name'"
+    steps += f"[[steps]]\nproduce = {{ producer = 7, sequence = {sequence} }}\n"
+    with pytest.raises(CompareError, match="a value does not fit"):
+        played(written(tmp_path, steps))
+
+
 def test_a_reference_to_what_was_not_answered_says_so(tmp_path):
     text = """
 [[steps]]

@@ -18,9 +18,9 @@ from ottla.commands.compare import AGAINST
 from ottla.compare.brokers import ProfileBroker, WireBroker
 from ottla.compare.errors import CompareError, UnplayableError
 from ottla.compare.explained import load_explanations
+from ottla.compare.finding import load_cases
 from ottla.compare.formats import in_json, in_junit
 from ottla.compare.judging import contradictions
-from ottla.compare.loading import load_cases
 from ottla.compare.recordings import RecordedBroker, record, record_broker
 from ottla.compare.running import Comparison, unserved
 from ottla.compare.telling import closing_lines, dump, result_lines

@@ -38,7 +38,7 @@ _FORKING.set_forkserver_preload(
     [
         "ottla.cli",
         "ottla.compare.brokers",
-        "ottla.compare.loading",
+        "ottla.compare.finding",
         "ottla.report.explain.report",
         "ottla.sim.coverage.cover",
         "ottla.sim.sweeps.kills",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ottla.compare.brokers import ProfileBroker
 from ottla.compare.case import Case
-from ottla.compare.loading import load, load_cases
+from ottla.compare.finding import load_cases
+from ottla.compare.loading import load
 from ottla.compare.recordings import RecordedBroker
 from ottla.compare.transcript import Transcript
 

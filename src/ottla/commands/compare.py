@@ -120,7 +120,7 @@ def compare(
 
 
 def _cases(globs: list[str] | None) -> list[Case]:
-    from ottla.compare.loading import load_cases
+    from ottla.compare.finding import load_cases
 
     return load_cases(globs or ["*"])
 

@@ -27,7 +27,7 @@ FLAGS = {"log_append_time": 0x08, "transactional": 0x10, "control": 0x20}
 MOST_RECORDS = 100_000
 LARGEST_VALUE = 1 << 27
 
-_NOW = re.compile(r"now([+-]\d+)?")
+_NOW = re.compile(r"now([+-]\d{1,15})?")
 _PATCHES = {
     name: (Struct(f">{code}"), sum(Struct(f">{each}").size for each in HEADER.format[1:][:place]))
     for place, (name, code) in enumerate(zip(HEADER_FIELDS, HEADER.format[1:], strict=True))
@@ -121,8 +121,8 @@ def read_batch_table(told: Table) -> Batch:
     plain = producer == -1
     batch = Batch(
         producer=producer,
-        epoch=told.number("epoch", -1 if plain else 0),
-        sequence=told.number("sequence", -1 if plain else ...),
+        epoch=told.number("epoch", -1 if plain else 0, bits=16),
+        sequence=told.number("sequence", -1 if plain else ..., bits=32),
         records=_records(told),
         codec=Codec[told.one_of("codec", CODECS, "none").upper()],
         timestamp=_time(told, "timestamp", BASE_TIMESTAMP),
@@ -130,23 +130,16 @@ def read_batch_table(told: Table) -> Batch:
         wrong=_wrong(told),
         payload=told.hexadecimal("payload") if "payload" in told.names else None,
         tail=told.hexadecimal("tail"),
-        cut=_within(told, "cut", 0, HEADER.size + LARGEST_VALUE, 0),
+        cut=told.within("cut", 0, HEADER.size + LARGEST_VALUE, 0),
     )
     told.done()
     return batch
 
 
-def _within(told: Table, key: str, least: int, most: int, default: Any = ...) -> int:
-    value: int = told.whole(key, default)
-    if not least <= value <= most:
-        raise told.wrong(key, f"is {value}; {least} to {most} are possible")
-    return value
-
-
 def _time(told: Table, key: str, default: int | None) -> Any:
     value = told.anything(key, default)
-    plain = value is None or (isinstance(value, int) and not isinstance(value, bool))
-    if plain or (isinstance(value, str) and _NOW.fullmatch(value)):
+    number = isinstance(value, int) and not isinstance(value, bool) and value.bit_length() < 64
+    if value is None or number or (isinstance(value, str) and _NOW.fullmatch(value)):
         return value
     raise told.wrong(
         key, f'is {value!r}; ms since 1970, or "now", "now+1000", "now-1000" is wanted'
@@ -158,11 +151,7 @@ def _wrong(told: Table) -> dict[str, int]:
     found = {}
     for name, (layout, _) in _PATCHES.items():
         if name in inside.names:
-            value = inside.whole(name)
-            least, most = _range(layout)
-            if not least <= value <= most:
-                raise inside.wrong(name, f"is {value}; {least} to {most} are possible")
-            found[name] = value
+            found[name] = inside.within(name, *_range(layout))
         else:
             inside.whole(name, None)
     inside.done()
@@ -191,12 +180,13 @@ def _record(told: Table, key: str, value: Any) -> Record:
         return Record(value)
     inside = told.table(key, value)
     null = inside.truth("null")
+    headers = inside.table("headers", inside.anything("headers", {}))
     found = Record(
         value=None if null else inside.text("value", "1"),
         key=inside.text("key", None),
-        headers=tuple((name, str(each)) for name, each in inside.anything("headers", {}).items()),
+        headers=tuple((name, headers.text(name)) for name in list(headers.names)),
         timestamp=_time(inside, "timestamp", None),
-        repeat=_within(inside, "repeat", 1, LARGEST_VALUE, 1),
+        repeat=inside.within("repeat", 1, LARGEST_VALUE, 1),
     )
     inside.done()
     return found

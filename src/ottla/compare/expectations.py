@@ -10,7 +10,7 @@ from typing import Any
 
 from ottla.broker.arguments.spelling import no_such
 from ottla.broker.wire.client_requests import API_KEYS
-from ottla.broker.wire.codec import error_names, field_names, response_schema
+from ottla.broker.wire.codec import error_names, field_names, known_versions, response_schema
 from ottla.compare.case import OUTCOMES, Expectation, Outcome, Raw, Request, Wait
 from ottla.compare.fields import RECORDS_FIELDS
 from ottla.compare.matching import Matcher, read_matcher
@@ -44,6 +44,9 @@ def _matcher(inside: Table, path: str, value: Any, ask: Request | Raw | Wait) ->
     if not isinstance(ask, Request) or ask.key not in API_KEYS.values():
         raise inside.wrong(path, "is a field; only an outcome can be expected here")
     version = version_of(ask, {}) if ask.answered_in is None else ask.answered_in
+    if version not in known_versions(ask.key):
+        unknown = f"the fields of {ask.api} {version} are not known"
+        raise inside.wrong(path, f"is a field; {unknown}, so only an outcome can be expected here")
     names = _field_names(ask, version)
     name = path.replace("]", "").split(".")[-1].partition("[")[0]
     if name == "length":
@@ -60,7 +63,7 @@ def _matcher(inside: Table, path: str, value: Any, ask: Request | Raw | Wait) ->
 def _check_code(inside: Table, path: str, matcher: Matcher) -> None:
     given = matcher.operand if matcher.operator == "any_of" else [matcher.operand]
     for each in given if matcher.operator in {"is", "any_of"} else ():
-        if each not in error_names():
+        if not isinstance(each, str) or each not in error_names():
             told = no_such(str(each), sorted(error_names()))
             wanted = "" if ";" in told else "; a name of Kafka's protocol guide is wanted"
             raise inside.wrong(path, f"is {told}{wanted}")

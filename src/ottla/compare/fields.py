@@ -90,7 +90,7 @@ def decode(cls: type[Entity], frame: bytes, at: int) -> Fields:
     """The fields of the answer of class `cls` that begins at byte `at`. Raises `FrameError`."""
     try:
         found, end = _entity(cls, frame, at)
-    except (struct.error, IndexError) as error:
+    except (struct.error, IndexError, ValueError) as error:
         raise FrameError(f"{cls.__name__}: cut off at byte {len(frame)} ({error})") from error
     if end > len(frame):
         raise FrameError(f"{cls.__name__}: cut off at byte {len(frame)}")

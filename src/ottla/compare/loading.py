@@ -7,14 +7,15 @@ once while its file is loaded, so a value that does not fit its field is found t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from ottla.broker.arguments.spelling import called, no_such
+from ottla.broker.profiles.named import PROFILES
 from ottla.broker.topics.names import name_refusal
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.codec import known_versions
+from ottla.compare.batches import LARGEST_VALUE
 from ottla.compare.case import (
     MAIN,
     SCHEMA,
@@ -33,41 +34,17 @@ from ottla.compare.requests import Situation, frame_of
 from ottla.compare.shorthand import NO_TOPIC_ID, SHORTHANDS, records
 from ottla.compare.tables import Table, is_reference, read_file
 
-CASES = Path(__file__).with_name("cases")
-"""The cases that come with Ottla."""
 MOST_STEPS = 300
 LONGEST_WAIT = 60_000
+"""Milliseconds."""
+MOST_PARTITIONS = 1000
+LONGEST_NAME = 80
+"""Characters of a topic as a case calls it: on a broker the names of the run and of the case stand
+before it."""
+_INT16 = (-(1 << 15), (1 << 15) - 1)
+_PROFILES = tuple(each.name for each in PROFILES)
 _NAMED_KEYS = ("name", "topic", "topic_names")
 """Fields of requests that name a topic."""
-
-
-def load_cases(wanted: Iterable[str]) -> list[Case]:
-    """The cases whose names match one of the globs, in order; a glob that ends in `.toml` names
-    files, and one that is a folder all files in it. Raises `CaseError`."""
-    found: dict[str, Case] = {}
-    for glob in wanted:
-        some = list(_matching(glob))
-        if not some:
-            raise CaseError(f"--cases {called(glob)}: no case and no file matches it; see --list")
-        found.update((each.name, each) for each in some)
-    return sorted(found.values(), key=lambda each: each.name)
-
-
-def _matching(glob: str) -> Iterator[Case]:
-    path = Path(glob)
-    if glob.endswith(".toml") or path.is_dir():
-        files = path.rglob("*.toml") if path.is_dir() else path.parent.glob(path.name)
-        for each in sorted(files):
-            yield load(each, _name(each, path if path.is_dir() else path.parent))
-        return
-    for each in sorted(CASES.rglob("*.toml")):
-        name = _name(each, CASES)
-        if fnmatchcase(name, glob) or fnmatchcase(name.rpartition("/")[2], glob):
-            yield load(each, name)
-
-
-def _name(path: Path, below: Path) -> str:
-    return path.relative_to(below).with_suffix("").as_posix()
 
 
 def load(path: Path, name: str | None = None) -> Case:
@@ -84,6 +61,7 @@ def load(path: Path, name: str | None = None) -> Case:
     topics = _topics(told)
     absent = tuple(told.texts("absent", []))
     names = [*(each.name for each in topics), *absent]
+    _check_topics(told, names)
     steps = _steps(told, names)
     case = Case(
         name=name or path.stem,
@@ -108,9 +86,20 @@ def _topics(told: Table) -> tuple[Topic, ...]:
         one = inside.table(name, inside.anything(name))
         configs = one.table("configs", one.anything("configs", {}))
         texts = {key: configs.text(key) for key in list(configs.names)}
-        found.append(Topic(name, one.whole("partitions", 1), texts))
+        found.append(Topic(name, one.within("partitions", 1, MOST_PARTITIONS, 1), texts))
         one.done()
     return tuple(found)
+
+
+def _check_topics(told: Table, names: list[str]) -> None:
+    """Names of topics that a broker would refuse as part of a longer name, and doubles."""
+    for number, name in enumerate(names):
+        refusal = name_refusal(name)
+        if refusal or len(name) > LONGEST_NAME:
+            why = refusal or f"at most {LONGEST_NAME} characters are possible"
+            raise CaseError(f"{told.file}: topics or absent name {called(name)}: {why}")
+        if name in names[:number]:
+            raise CaseError(f"{told.file}: topics and absent name {called(name)} twice")
 
 
 def _needs(told: Table, steps: Iterable[Step]) -> dict[str, int]:
@@ -136,9 +125,12 @@ def _steps(told: Table, names: list[str]) -> tuple[Step, ...]:
     if not 1 <= len(given) <= MOST_STEPS:
         raise told.wrong("steps", f"has {len(given)} elements; 1 to {MOST_STEPS} are possible")
     known: set[str] = set()
-    steps = []
+    steps: list[Step] = []
     for number, each in enumerate(given, 1):
         step = _step(told.table(f"steps[{number}]", each), number, names)
+        if step.pipelined and (not steps or isinstance(steps[-1].ask, Wait)):
+            where = f"steps[{number}].pipelined"
+            raise told.wrong(where, "is true; there is no request just before it")
         _check_references(told, step, known)
         if step.name in known:
             raise told.wrong(f"steps[{number}].name", f"is {step.name}, as of an earlier step")
@@ -171,6 +163,8 @@ def _references(value: Any) -> Iterator[str]:
 
 def _step(told: Table, number: int, names: list[str]) -> Step:
     ask = _ask(told)
+    if isinstance(ask, Wait):
+        _check_wait(told)
     if isinstance(ask, Request):
         _check_names(told, ask.fields, names)
         _try(told, ask)
@@ -179,7 +173,10 @@ def _step(told: Table, number: int, names: list[str]) -> Step:
     found: dict[str, Expectation] = {}
     for profiles in list(differs.names):
         instead = read_expectation(differs, profiles, ask, differs.anything(profiles), expect)
-        found.update((each.strip(), instead) for each in profiles.split(","))
+        for each in map(str.strip, profiles.split(",")):
+            if each not in _PROFILES:
+                raise differs.wrong(profiles, f"is {no_such(each, _PROFILES, all_of_them=True)}")
+            found[each] = instead
     step = Step(
         number=number,
         name=told.text("name", None),
@@ -190,9 +187,12 @@ def _step(told: Table, number: int, names: list[str]) -> Step:
         differs=found,
     )
     told.done()
-    if isinstance(ask, Wait) and step.pipelined:
-        raise told.wrong("pipelined", "is true; a wait sends nothing")
     return step
+
+
+def _check_wait(told: Table) -> None:
+    for key in told.names:
+        raise told.wrong(key, "is beside a wait, which sends nothing; wait stands alone")
 
 
 def _ask(told: Table) -> Request | Raw | Wait:
@@ -209,25 +209,22 @@ def _ask(told: Table) -> Request | Raw | Wait:
     if word == "text":
         return Raw(told.text("text").encode())
     if word == "wait":
-        ms = told.whole("wait")
-        if not 1 <= ms <= LONGEST_WAIT:
-            raise told.wrong("wait", f"is {ms}; 1 to {LONGEST_WAIT} ms are possible")
-        return Wait(ms)
+        return Wait(told.within("wait", 1, LONGEST_WAIT))
     inside = told.table(word, told.anything(word))
     return _any_request(inside) if word == "request" else _short_request(word, inside)
 
 
 def _frame_options(inside: Table) -> dict[str, Any]:
     null_id = inside.truth("null_client_id")
-    cut = inside.whole("cut_frame", 0)
-    if cut < 0:
-        raise inside.wrong("cut_frame", f"is {cut}; 0 or more bytes are wanted")
+    client_id = None if null_id else inside.text("client_id", "ottla")
+    if client_id is not None and len(client_id.encode()) > _INT16[1]:
+        raise inside.wrong("client_id", f"is too long; at most {_INT16[1]} bytes are possible")
     return {
-        "version": inside.whole("version", None),
+        "version": inside.within("version", *_INT16, None),
         "unserved": inside.truth("unserved"),
-        "answered_in": inside.whole("answered_in", None),
-        "client_id": None if null_id else inside.text("client_id", "ottla"),
-        "cut": cut,
+        "answered_in": inside.within("answered_in", *_INT16, None),
+        "client_id": client_id,
+        "cut": inside.within("cut_frame", 0, LARGEST_VALUE, 0),
         "tail": inside.hexadecimal("tail_frame"),
     }
 
@@ -244,8 +241,10 @@ def _any_request(inside: Table) -> Request:
     options = _frame_options(inside)
     body = inside.hexadecimal("body") if "body" in inside.names else None
     if "key" in inside.names:
-        key = inside.whole("key")
+        key = inside.within("key", *_INT16)
         inside.done()
+        if options["version"] is None:
+            raise inside.wrong("version", "is missing; a key has no usual version")
         return Request(str(key), key, fields={}, body=body or b"", **options)
     api = inside.text("api")
     if api not in API_KEYS:
@@ -308,8 +307,4 @@ def _try(told: Table, request: Request) -> None:
     try:
         frame_of(request, 0, Situation({}, {}, 0, resolve))
     except CompareError as error:
-        raise CaseError(f"{told.file}: {told.path}: {error}") from None
-    except OverflowError as error:
-        raise CaseError(f"{told.file}: {told.path}: a number is too large ({error})") from None
-    except ValueError as error:
         raise CaseError(f"{told.file}: {told.path}: {error}") from None

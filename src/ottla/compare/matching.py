@@ -42,7 +42,11 @@ class Matcher:
         if self.operator == "exists":
             there = field is not None and field.value is not None
             return there is bool(self.operand)
-        return field is not None and _HOLDS[self.operator](field.value, resolve(self.operand))
+        if field is None:
+            return False
+        several = self.operator == "any_of"
+        wanted = [resolve(each) for each in self.operand] if several else resolve(self.operand)
+        return _HOLDS[self.operator](field.value, wanted)
 
     def told(self) -> str:
         """The expectation in words."""

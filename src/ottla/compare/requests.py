@@ -83,11 +83,13 @@ def frame_of(request: Request, correlation_id: int, situation: Situation) -> byt
 
 
 def _body(request: Request, version: int, situation: Situation) -> bytes:
-    fields = filled(request.fields, situation)
     schema = request_schema(request.key, version)
     try:
+        fields = filled(request.fields, situation)
         check_fields(request.key, version, fields)
         return schema.write(schema.build(**fields))
+    except CompareError:
+        raise
     except ConfigError as error:
         raise CompareError(str(error)) from None
     except Exception as error:  # noqa: BLE001 - whatever kio and its writers make of a value

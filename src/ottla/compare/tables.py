@@ -68,12 +68,19 @@ class Table:
         """A whole number."""
         return self.take(key, int, "a whole number", default)
 
+    def within(self, key: str, least: int, most: int, default: Any = ...) -> Any:
+        """A whole number from `least` to `most`."""
+        value = self.whole(key, default)
+        if value is not None and not least <= value <= most:
+            raise self.wrong(key, f"is {value}; {least} to {most} are possible")
+        return value
+
     def truth(self, key: str, *, default: bool = False) -> bool:
         """True or false."""
         return bool(self.take(key, bool, "true or false", default))
 
-    def number(self, key: str, default: Any = ...) -> Any:
-        """A whole number, or a reference to an earlier answer."""
+    def number(self, key: str, default: Any = ..., bits: int = 64) -> Any:
+        """A signed whole number of so many bits, or a reference to an earlier answer."""
         value = self.anything(key, default)
         if value is ...:
             raise self.wrong(key, "is missing; a whole number or a $reference is wanted")
@@ -81,6 +88,9 @@ class Table:
             return value
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.wrong(key, f"is {_seen(value)}; a whole number or a $reference is wanted")
+        most = (1 << bits - 1) - 1
+        if not ~most <= value <= most:
+            raise self.wrong(key, f"is {value}; {~most} to {most} are possible")
         return value
 
     def texts(self, key: str, default: Any = ...) -> list[str]:
