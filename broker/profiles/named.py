@@ -42,11 +42,11 @@ ALIASES: dict[str, str] = {"kafka": "kafka-4.3", "redpanda": "redpanda-5157"}
 
 
 def profile_named(name: str) -> Profile:
-    """The profile of that name or alias. Raises UnknownProfileError, which lists those that
-    exist."""
+    """The profile of that name or alias. Raises UnknownProfileError, which lists all of both."""
     wanted = ALIASES.get(name, name)
     for profile in PROFILES:
         if profile.name == wanted:
             return profile
-    names = ", ".join(profile.name for profile in PROFILES)
+    aliases = (f"{alias} (that is {full})" for alias, full in ALIASES.items())
+    names = ", ".join([*(profile.name for profile in PROFILES), *aliases])
     raise UnknownProfileError(f"there is no profile {reprlib.repr(name)}; there are: {names}")

@@ -6,10 +6,12 @@ No test needs a broker of others: Kafka is its recording.
 
 import json
 import re
+import signal
 import socket
 
 import pytest
 
+from cli_groups import begun, end
 from cli_process import forked, ottla
 from compare_kit import HEAD, RECORDED
 from docs_programs import blocks
@@ -37,7 +39,7 @@ def test_two_that_are_alike_end_with_status_0():
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "alike     idempotence/a-gap-is-refused: NONE, OUT_OF_ORDER_SEQUENCE_NUMBER, NONE",
-        "reference against reference: 1 cases, 1 alike",
+        "reference against reference: 1 case, 1 alike",
     ]
 
 
@@ -57,7 +59,7 @@ def test_two_profiles_that_differ_end_with_status_1_and_all_files(tmp_path, mine
 def test_a_recording_is_compared_without_a_broker():
     done = forked("compare", "--replay", RECORDED, "--against", "reference", *GAP)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].endswith("against reference: 1 cases, 1 alike")
+    assert done.stdout.splitlines()[-1].endswith("against reference: 1 case, 1 alike")
 
 
 @pytest.mark.slow
@@ -67,7 +69,7 @@ def test_over_tcp_an_answer_can_be_recorded_and_replayed(tmp_path):
         *("--record", tmp_path / "kept"),
     )
     assert done.returncode == 0, done.stderr
-    assert "reference over TCP against reference over TCP: 1 cases, 1 alike" in done.stdout
+    assert "reference over TCP against reference over TCP: 1 case, 1 alike" in done.stdout
     again = ottla("compare", "--replay", tmp_path / "kept", "--against", "reference", *GAP)
     assert again.returncode == 0, again.stderr
 
@@ -125,6 +127,8 @@ def free_port():
         (["--target", "reference", "--cases", "x/*"], "--cases 'x/*': no case and no file matches"),
         (["--replay", "not/there"], "there is no such recording; make it with --record"),
         (["--target", "reference", "--html", "no/such/folder/x.html"], "no/such/folder"),
+        (["--target", "reference", "--json", "no/such/folder/x"], "no/such/folder; make it"),
+        (["--target", "reference", "--junit", "no/such/folder/x"], "no/such/folder; make it"),
         (["--target", "reference", "--explained", "no.toml"], "no.toml: No such file"),
         (["--target", "reference", "--jsno", "x"], "No such option: --jsno"),
         (["--target", "127.0.0.1:99999"], "port is 99999; 0 to 65535 are possible"),
@@ -137,6 +141,41 @@ def test_a_mistake_is_one_line_and_status_2(arguments, told):
     assert line.startswith("ottla: ")
     assert told in line
     assert done.stdout == ""
+
+
+def test_nothing_compared_is_status_2(tmp_path):
+    """It was status 0 and a page that said *alike*."""
+    path = tmp_path / "rule.toml"
+    path.write_text(HEAD + "[[steps]]\nproduce = { version = 13 }\n", encoding="utf-8")
+    done = forked("compare", "--target", "reference", "--against", "reference", "--cases", path)
+    assert done.returncode == 2
+    assert done.stderr == "ottla: every case was left out, so nothing was compared\n"
+    assert "left out  rule: reference serves produce 0 to 12, not 13" in done.stdout
+
+
+def test_a_title_of_the_list_is_one_line(tmp_path):
+    path = tmp_path / "rule.toml"
+    head = HEAD.replace('"A rule"', r'"a\nb\u001b"')
+    path.write_text(head + "[[steps]]\nproduce = {}\n", encoding="utf-8")
+    done = forked("compare", "--list", "--cases", path)
+    assert done.stdout == "rule: a\\nb\\x1b\n"
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_it_with_one_line():
+    """It said nothing."""
+    process = begun("compare", "--target", "reference")
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("alike ")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        end(process)
+    assert process.returncode == 130
+    *before, last = said.splitlines()
+    assert all(re.match(r"\d+ of 300 cases, next ", each) for each in before), said
+    assert re.fullmatch(r"ottla: interrupted; \d+ of 300 cases are done, nothing is kept", last)
 
 
 def test_a_broker_that_is_not_there_is_told_in_one_line():

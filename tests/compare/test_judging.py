@@ -309,6 +309,11 @@ def test_an_explanation_is_for_the_profile_not_for_a_broker_that_is_wrong(
         ("schema = 2\n", "schema is not 1"),
         ("schema = 1\n[[differences]]\ncase = 'x'\n", r"differences\[1\].field is missing; a text"),
         ("schema = 1\nwhy = 3\n", "why is no key here"),
+        # An alias is the name of no profile, so the entry was about nothing, without a word.
+        (
+            "schema = 1\n[[differences]]\nprofiles = ['kafka-4*', 'kafka']\n",
+            r"differences\[1\].profiles has kafka, which is none of reference, ",
+        ),
     ],
 )
 def test_a_list_that_is_none_is_refused(tmp_path, text, told):

@@ -23,7 +23,7 @@ from ottla.compare.formats import in_json, in_junit
 from ottla.compare.judging import contradictions
 from ottla.compare.recordings import RecordedBroker, record, record_broker
 from ottla.compare.running import Comparison, unserved
-from ottla.compare.telling import closing_lines, dump, result_lines
+from ottla.compare.telling import closing_lines, dump, result_lines, verdict
 from ottla.report.compare.page import page
 from tidy.source import repository
 
@@ -170,7 +170,10 @@ def test_a_recording_of_a_case_that_has_changed_is_refused(tmp_path):
         RecordedBroker(tmp_path).play(changed, {0: (0, 12)})
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"now": 1, "names": {}, "replies": [{}]}'])
+NO_RECORDINGS = ("", "[]", "{}", '{"now": 1, "names": {}, "replies": [{}]}', "[" * 100_000)
+
+
+@pytest.mark.parametrize("text", NO_RECORDINGS, ids=range(len(NO_RECORDINGS)))
 def test_a_file_that_is_no_recording_is_refused_in_one_line(tmp_path, text):
     case = written(tmp_path, "[[steps]]\nproduce = { records = 1 }\n")
     record_broker(tmp_path, "mine", {0: (0, 12)})
@@ -256,6 +259,42 @@ def test_junit_has_a_test_for_each_case(comparison):
     assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in (failure.text or "")
     (skipped,) = suite.iter("skipped")
     assert skipped.attrib["message"] == "reference serves produce 0 to 12, not 13"
+
+
+def test_junit_is_xml_whatever_a_title_has_in_it(comparison):
+    """Control characters, which no XML may have, made a report that no CI can read."""
+    wrong = comparison.results[1]
+    comparison.results[1] = replace(wrong, case=replace(wrong.case, title="a\x01b"))
+    (failure,) = ET.fromstring(in_junit(comparison)).iter("failure")
+    assert failure.attrib["message"] == "a?b"
+
+
+def test_the_page_says_the_result_in_one_sentence(comparison):
+    wrong = "reference answers otherwise than reference in 1 of 2 cases; 1 more left out."
+    assert f'<p class="lead">{wrong}</p>' in page(comparison)
+    del comparison.results[1]
+    right = "reference answers as reference does in 1 of 1 case; 1 more left out."
+    assert f'<p class="lead">{right}</p>' in page(comparison)
+
+
+def test_the_sentence_counts_what_is_listed():
+    cases = load_cases(["a-session-is-made*", "a-gap-is-refused"])
+    found, _ = compared(kafka(), PROFILE, cases, explanations=load_explanations(), live=True)
+    assert verdict(found).endswith(
+        f" answers as {PROFILE} does in 1 of 2 cases; in 1 it differs only as listed, with the "
+        "reason."
+    )
+
+
+def test_cases_of_one_folder_stand_together_on_the_page(comparison):
+    """The heading of a case that lies in no folder was empty, and stood between others."""
+    comparison.results[2] = replace(
+        comparison.results[2], case=replace(comparison.results[2].case, name="n-alone")
+    )
+    first = comparison.results[0]
+    comparison.results.append(replace(first, case=replace(first.case, name="z/last")))
+    heads = re.findall("<h2>(.*?)</h2>", page(comparison))
+    assert heads == ["In figures", "What differs", "In no folder", "mine", "z"]
 
 
 def test_the_page_shows_what_differs_first(comparison, tmp_path):

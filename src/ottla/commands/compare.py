@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from ottla.commands import usage
+from ottla.commands.sim.asking import check_out
 from ottla.commands.sim.explaining import check_page, write
+from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say
 from ottla.commands.usage import UsageError, refused
 
@@ -100,23 +103,38 @@ def compare(
     Ends with status 1 if an answer differs that is not explained, and with 2 if nothing could be
     compared.
     """
-    from ottla.compare.errors import CompareError
     from ottla.compare.running import Comparison
 
-    try:
+    with _told_plainly():
         if listing:
             _list(_cases(cases))
             return
         profile = usage.check_profile(against, "--against")
         left, right, live = _brokers(target, replay, profile, wire=wire)
         check_page(html)
+        for path in (as_json, junit):
+            check_out(path)
         explanations, found = _explanations(explained), _cases(cases)
         with right, left:
             comparison = Comparison(left, right, profile, explanations, live)
             status = _play(comparison, found, _Files(html, as_json, junit, record))
+    raise typer.Exit(status)
+
+
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Report whatever ends a comparison in one line."""
+    from ottla.compare.errors import CompareError
+
+    try:
+        yield
     except CompareError as error:
         raise UsageError(str(error)) from None
-    raise typer.Exit(status)
+    except KeyboardInterrupt as interrupt:
+        told = getattr(interrupt, "__notes__", None) or [NOTHING]
+        with suppress(OSError):  # the reader may have been interrupted, too
+            typer.echo(f"ottla: interrupted; {told[0]}", err=True)
+        raise
 
 
 def _cases(globs: list[str] | None) -> list[Case]:
@@ -129,7 +147,7 @@ def _list(cases: list[Case]) -> None:
     from ottla.compare.telling import listed
 
     for each in cases:
-        say(listed(each))
+        say(usage.one_line(listed(each)))
 
 
 def _explanations(path: Path | None) -> list[Explanation]:
@@ -168,20 +186,28 @@ def _play(comparison: Comparison, cases: list[Case], files: _Files) -> int:
         _record(files.record, comparison, None)
     # Refused clients are what cases are about; nobody wants to read of them in the log.
     logging.getLogger("ottla").addHandler(logging.NullHandler())
-    with Line() as line:
+    line, every = Line(), len(cases)
+    with interruptible(line, lambda: _interrupted(comparison, every, files)):
         line.doing(f"playing {cases[0].name} to {names}")
         for number, result in enumerate(comparison.run(cases), 1):
             for each in result_lines(result):
                 line.over(usage.one_line(each))
             if files.record is not None:
                 _record(files.record, comparison, result)
-            coming = cases[number].name if number < len(cases) else "the end"
-            line.show(f"{number} of {len(cases)} cases, next {coming}")
+            coming = cases[number].name if number < every else "the end"
+            line.show(f"{number} of {every} cases, next {coming}")
         line.clear()
     for told in closing_lines(comparison):
         say(told)
     _write(files, comparison)
+    if all(each.left_out for each in comparison.results):
+        raise UsageError("every case was left out, so nothing was compared")
     return comparison.status
+
+
+def _interrupted(comparison: Comparison, every: int, files: _Files) -> str:
+    kept = NOTHING if files.record is None else f"{files.record} has their answers"
+    return f"{len(comparison.results)} of {every} cases are done, {kept}"
 
 
 def _record(folder: Path, comparison: Comparison, result: Result | None) -> None:

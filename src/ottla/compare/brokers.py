@@ -13,10 +13,11 @@ A case is played with the versions that the target serves, also to the other bro
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol, Self
 
 from ottla.broker.client import Client
@@ -37,6 +38,7 @@ from ottla.sim.world.clocks import EPOCH_MS
 
 CONNECT_SECONDS = 10.0
 SEED = 1
+_NO_NAME = re.compile(r"[^a-zA-Z0-9-]+")
 _OURS = [each for each in PATCHES if not each.module.startswith("aiokafka")]
 """No client library runs here."""
 
@@ -61,9 +63,9 @@ class Broker(Protocol):
 
 
 def names_of(case: Case, run_name: str) -> dict[str, str]:
-    """The topics of a case, and their names in one run."""
-    short = case.name.rpartition("/")[2][:120]
-    return {each: f"ottla-compare-{run_name}-{short}-{each}"[:249] for each in case.names}
+    """The topics of a case, and their names in one run: no two cases of a run share one."""
+    told = _NO_NAME.sub("-", case.name)[-120:]
+    return {each: f"ottla-compare-{run_name}-{told}-{each}" for each in case.names}
 
 
 async def _played(
@@ -74,17 +76,29 @@ async def _played(
     client = await Client.connect(host, port)
     topics = Topics(client, start.versions, broker)
     try:
-        await topics.make(case, start.names)
+        async with _deleted(topics, start):
+            await topics.make(case, start.names)
 
-        async def dial() -> Any:
-            return await asyncio.open_connection(host, port)
+            async def dial() -> Any:
+                return await asyncio.open_connection(host, port)
 
-        return await Conversation(case, dial, start).play()
+            return await Conversation(case, dial, start).play()
     finally:
-        with suppress(CompareError):
-            if start.names:
-                await topics.delete(start.names.values())
         client.close()
+
+
+@asynccontextmanager
+async def _deleted(topics: Topics, start: Start) -> AsyncIterator[None]:
+    """Delete the topics of a case in the end, whatever happens. Raises `CompareError` if one is
+    left; an error on the way is more important."""
+    try:
+        yield
+    except BaseException:
+        with suppress(CompareError):
+            await topics.delete(start.names.values())
+        raise
+    if start.names:
+        await topics.delete(start.names.values())
 
 
 # ---- a profile, in process

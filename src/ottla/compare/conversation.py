@@ -193,8 +193,10 @@ class Conversation:
 
     async def _channel(self, name: str) -> _Channel:
         found = self._channels.get(name)
-        if found is not None and not found.closed:
-            return found
+        if found is not None:
+            if not found.closed:
+                return found
+            found.writer.close()
         channel = self._channels[name] = _Channel(*await self._dial())
         self._readers.append(asyncio.create_task(channel.read()))
         return channel

@@ -14,6 +14,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
+from ottla.broker.arguments.spelling import called
+from ottla.broker.profiles.named import PROFILES
 from ottla.compare.free import without_indexes
 from ottla.compare.judging import Difference
 from ottla.compare.tables import read_file
@@ -21,6 +23,7 @@ from ottla.compare.tables import read_file
 EXPLAINED = Path(__file__).with_name("explained.toml")
 """The list that comes with Ottla."""
 SCHEMA = 1
+_PROFILES = tuple(each.name for each in PROFILES)
 
 
 class Explanation(NamedTuple):
@@ -66,12 +69,17 @@ def load_explanations(path: Path = EXPLAINED) -> list[Explanation]:
     found = []
     for number, each in enumerate(given, 1):
         entry = told.table(f"differences[{number}]", each)
+        profiles = tuple(entry.texts("profiles", ["*"]))
+        for glob in profiles:
+            if not any(fnmatchcase(name, glob) for name in _PROFILES):
+                there = ", ".join(_PROFILES)
+                raise entry.wrong("profiles", f"has {called(glob)}, which is none of {there}")
         found.append(
             Explanation(
                 case=entry.text("case"),
                 field=entry.text("field"),
                 step=entry.whole("step", None),
-                profiles=tuple(entry.texts("profiles", ["*"])),
+                profiles=profiles,
                 reason=entry.text("reason"),
                 source=entry.text("source"),
             )

@@ -77,12 +77,16 @@ def in_junit(comparison: Comparison) -> str:
         folder, _, name = each.case.name.rpartition("/")
         took = sum(reply.took for reply in each.target.replies) if each.target else 0.0
         test = ET.SubElement(
-            suite, "testcase", classname=folder or "cases", name=name, time=f"{took / 1000:.3f}"
+            suite,
+            "testcase",
+            classname=_printable(folder or "cases"),
+            name=_printable(name),
+            time=f"{took / 1000:.3f}",
         )
         if each.left_out:
-            ET.SubElement(test, "skipped", message=each.left_out)
+            ET.SubElement(test, "skipped", message=_printable(each.left_out))
         elif each.differences:
-            failure = ET.SubElement(test, "failure", message=each.case.title)
+            failure = ET.SubElement(test, "failure", message=_printable(each.case.title))
             failure.text = "\n".join(map(_printable, result_lines(each)))
     for why in stale:
         test = ET.SubElement(suite, "testcase", classname="explained", name=why.told())

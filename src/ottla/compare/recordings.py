@@ -115,7 +115,7 @@ def _read(path: Path) -> Any:
         raise CompareError(f"{path}: there is no such recording; make it with --record") from None
     except OSError as error:
         raise CompareError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CompareError(
             f"{path}: is no recording ({error}); make it anew with --record"
         ) from None

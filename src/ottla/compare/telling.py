@@ -123,7 +123,29 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
     told = [f"{counts['alike']} alike"]
     told += [f"{count} {word}" for word, count in counts.items() if word != "alike" and count]
     names = f"{comparison.target.name} against {comparison.other.name}"
-    yield f"{names}: {len(comparison.results)} cases, {', '.join(told)}"
+    yield f"{names}: {_cases(len(comparison.results))}, {', '.join(told)}"
+
+
+def verdict(comparison: Comparison) -> str:
+    """The result in one sentence."""
+    counts, stale = comparison.counts(), len(comparison.stale())
+    target, other = comparison.target.name, comparison.other.name
+    played = len(comparison.results) - counts["left out"]
+    told = f"as {other} does in {counts['alike']}"
+    if counts["differs"]:
+        told = f"otherwise than {other} in {counts['differs']}"
+    said = f"{target} answers {told} of {_cases(played)}"
+    if counts["explained"]:
+        said += f"; in {counts['explained']} it differs only as listed, with the reason"
+    if stale:
+        said += f"; differences listed, but gone: {stale}"
+    if counts["left out"]:
+        said += f"; {counts['left out']} more left out"
+    return f"{said}."
+
+
+def _cases(count: int) -> str:
+    return f"{count} case" if count == 1 else f"{count} cases"
 
 
 def listed(case: Case) -> str:

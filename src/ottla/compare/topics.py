@@ -20,10 +20,13 @@ from ottla.compare.requests import USUAL_VERSIONS, Versions
 
 READY_SECONDS = 30.0
 POLL_SECONDS = 0.01
+CALL_SECONDS = 60.0
+"""How long a broker may take to answer a request about topics; it is told `_TIMEOUT_MS`."""
 CONFIGS = {"retention.ms": "-1"}
 """Configs of every topic: records of a case have old times, and must not be deleted for that."""
 _TIMEOUT_MS = 20_000
 _INVALID_CONFIG = ErrorCode.INVALID_CONFIG
+_GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _METADATA = {
     "allow_auto_topic_creation": False,
     "include_cluster_authorized_operations": False,
@@ -71,10 +74,16 @@ class Topics:
             ) from None
 
     async def delete(self, names: Iterable[str]) -> None:
-        """Delete topics, also those that there are not."""
+        """Delete topics, also those that there are not. Raises `CompareError` if one is left."""
         every = list(names)
         topics = [{"name": each, "topic_id": bytes(16)} for each in every]
-        await self._call("delete_topics", topic_names=every, topics=topics, timeout=_TIMEOUT_MS)
+        answer = await self._call(
+            "delete_topics", topic_names=every, topics=topics, timeout=_TIMEOUT_MS
+        )
+        for each in answer.responses:
+            if each.error_code not in _GONE:
+                why = error_name(each.error_code)
+                raise CompareError(f"topic {each.name} cannot be deleted: {why}")
 
     def _wanted(self, topic: Topic, name: str) -> dict[str, Any]:
         configs = {**CONFIGS, **topic.configs}
@@ -114,6 +123,10 @@ class Topics:
         usual = USUAL_VERSIONS[api]
         _, most = self._versions.get(API_KEYS[api], (0, usual))
         try:
-            return await self._client.call(api, min(usual, most), **fields)
+            async with asyncio.timeout(CALL_SECONDS):
+                return await self._client.call(api, min(usual, most), **fields)
+        except TimeoutError:
+            told = f"is not answered within {CALL_SECONDS:g} s"
+            raise CompareError(f"{api} for the topics of a case {told}") from None
         except (OSError, FrameError) as error:
             raise CompareError(f"{api} for the topics of a case is not answered: {error}") from None

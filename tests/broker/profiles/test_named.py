@@ -16,6 +16,14 @@ def test_an_unknown_name_lists_what_exists():
         profile_named("Reference")
 
 
+def test_an_unknown_name_lists_the_aliases_too():
+    """A user of `kafka-3.9` was not told that `kafka` is a name."""
+    with pytest.raises(UnknownProfileError) as refused:
+        profile_named("kafka-3.9")
+    for alias, name in ALIASES.items():
+        assert f"{alias} (that is {name})" in str(refused.value)
+
+
 def test_names_are_unique_and_no_alias_hides_one():
     names = [profile.name for profile in PROFILES]
     assert len(set(names)) == len(names)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ottla.compare.case import Wait
 from ottla.compare.running import Comparison, Result
-from ottla.compare.telling import brief, dump, step_told
+from ottla.compare.telling import brief, dump, step_told, verdict
 from ottla.report.page.document import document, facts, header, section, table
 
 STYLE = Path(__file__).with_name("compare.css")
@@ -28,13 +28,12 @@ def page(comparison: Comparison) -> str:
     differing = counts["differs"]
     told = "1 case differs" if differing == 1 else f"{differing} cases differ"
     badge = ("good", "alike") if alike else ("bad", told if differing else "the list is stale")
-    lead = f"{target} against {other}: {len(comparison.results)} cases, each asked of both."
     fine = (
         "Every field of every answer is compared. Only ids, addresses, election counts and the "
         f"words of messages may differ. Cases are read for profile {escape(comparison.profile)}."
     )
     sections = [
-        header("Brokers compared", badge, lead, fine),
+        header("Brokers compared", badge, verdict(comparison), fine),
         section("In figures", facts((word, str(count)) for word, count in counts.items())),
         *_stale(comparison),
         *_folders(comparison),
@@ -53,8 +52,9 @@ def _stale(comparison: Comparison) -> Iterator[str]:
 
 
 def _folders(comparison: Comparison) -> Iterator[str]:
-    def by_result(result: Result) -> tuple[bool, str]:
-        return result.word != "differs", result.case.name
+    def by_result(result: Result) -> tuple[bool, str, str]:
+        folder, _, name = result.case.name.rpartition("/")
+        return result.word != "differs", folder, name
 
     differing = sorted(comparison.results, key=by_result)
     for name, results in groupby(differing, key=_heading):
@@ -62,7 +62,8 @@ def _folders(comparison: Comparison) -> Iterator[str]:
 
 
 def _heading(result: Result) -> str:
-    return "What differs" if result.word == "differs" else result.case.name.rpartition("/")[0]
+    folder = result.case.name.rpartition("/")[0]
+    return "What differs" if result.word == "differs" else folder or "In no folder"
 
 
 def _case(result: Result) -> str:
