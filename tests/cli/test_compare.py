@@ -8,6 +8,8 @@ import json
 import re
 import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -15,6 +17,7 @@ from cli_groups import begun, end
 from cli_process import forked, ottla
 from compare_kit import HEAD, RECORDED
 from docs_programs import blocks
+from tidy.source import repository
 
 PAGE = "how-to/compare-with-kafka.md"
 GAP = ("--cases", "a-gap-is-refused")
@@ -183,6 +186,34 @@ def test_a_broker_that_is_not_there_is_told_in_one_line():
     assert done.returncode == 2
     assert "Connect call failed" in done.stderr or "refused" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def make_kafka(folder):
+    """What `make kafka` runs, with nothing but the commands that lie in a folder."""
+    return subprocess.run(
+        [sys.executable, repository() / "tests/lib/compare_kafka.py", "--port", str(free_port())],
+        cwd=folder,
+        env={"PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_kafka_without_java_is_told_in_one_line(tmp_path):
+    """It ended in a traceback, and so did a Maven that failed."""
+    done = make_kafka(tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "ottla: Kafka needs Java 17 and Maven; missing: java and mvn\n"
+    for command in ("java", "mvn"):
+        (tmp_path / command).write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+        (tmp_path / command).chmod(0o755)
+    done = make_kafka(tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "ottla: Maven fetches Kafka, once",
+        "ottla: mvn ended with status 3, see above",
+    ]
 
 
 def test_a_file_that_is_no_case_is_told_in_one_line(tmp_path):

@@ -43,6 +43,11 @@ def settings(port: int) -> Path:
     return path
 
 
+def missing() -> str:
+    """What is needed and not there; empty if all is."""
+    return " and ".join(each for each in ("java", "mvn") if shutil.which(each) is None)
+
+
 def answers(port: int) -> bool:
     """Whether somebody listens there."""
     with socket.socket() as found:
@@ -51,12 +56,26 @@ def answers(port: int) -> bool:
 
 
 def main() -> int:
-    """See the module's text; the exit status is Kafka's."""
+    """See the module's text; the exit status is Kafka's, or 2 if it was never started."""
+    try:
+        return run()
+    except KeyboardInterrupt:
+        return 130
+    except subprocess.CalledProcessError as error:
+        sys.stderr.write(f"ottla: {error.cmd[0]} ended with status {error.returncode}, see above\n")
+        return 2
+
+
+def run() -> int:
+    """Start Kafka, and wait for its end."""
     parser = argparse.ArgumentParser(prog="make kafka")
     parser.add_argument("--port", type=int, default=19092)
     port = parser.parse_args().port
     if answers(port):
         sys.stderr.write(f"ottla: port {port} is in use; choose another: ARGS='--port N'\n")
+        return 2
+    if missing():
+        sys.stderr.write(f"ottla: Kafka needs Java 17 and Maven; missing: {missing()}\n")
         return 2
     OUT.mkdir(parents=True, exist_ok=True)
     java, properties = ["java", QUIET, "-cp", class_path()], settings(port)
@@ -69,7 +88,10 @@ def main() -> int:
         until = time.monotonic() + READY_SECONDS
         while kafka.poll() is None and not answers(port) and time.monotonic() < until:
             time.sleep(0.2)
-        if kafka.poll() is None:
+        if kafka.poll() is None and not answers(port):
+            sys.stderr.write(f"ottla: Kafka does not answer after {READY_SECONDS} s\n")
+            kafka.terminate()
+        elif kafka.poll() is None:
             sys.stdout.write(f"ready bootstrap=127.0.0.1:{port}\n")
             sys.stdout.flush()
         return kafka.wait()

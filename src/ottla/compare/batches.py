@@ -26,6 +26,7 @@ FLAGS = {"log_append_time": 0x08, "transactional": 0x10, "control": 0x20}
 """Bits of a batch's attributes (Kafka protocol guide, "Record Batch")."""
 MOST_RECORDS = 100_000
 LARGEST_VALUE = 1 << 27
+"""Copies of a record's value, and bytes that a case cuts off: 128 Mi."""
 
 _NOW = re.compile(r"now([+-]\d{1,15})?")
 _PATCHES = {

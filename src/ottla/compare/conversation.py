@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from ottla.broker.client import MAX_ANSWER_BYTES
 from ottla.compare.case import Case, Outcome, Raw, Request, Step, Wait
 from ottla.compare.fields import Fields
 from ottla.compare.requests import Situation, Versions, frame_of
@@ -25,7 +26,7 @@ PATIENCE_SECONDS = 8.0
 """How long an answer may take; a case whose step expects silence waits `SILENCE_SECONDS`."""
 SILENCE_SECONDS = 1.0
 PROBE_CLIENT_ID = "ottla-probe"
-LARGEST_ANSWER = 1 << 28
+"""By it the question about versions is known in a broker's log."""
 
 Dial: TypeAlias = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 _PROBE = Request("api_versions", 18, 0, {}, client_id=PROBE_CLIENT_ID)
@@ -73,7 +74,7 @@ class _Channel:
             while True:
                 head = await self.reader.readexactly(4)
                 size = int.from_bytes(head, signed=True)
-                if not 4 <= size <= LARGEST_ANSWER:
+                if not 4 <= size <= MAX_ANSWER_BYTES:
                     break
                 body = await self.reader.readexactly(size)
                 self._came(int.from_bytes(body[:4], signed=True), head + body, loop.time())

@@ -84,6 +84,7 @@ _NUMBERS = {
     "bool": struct.Struct(">?"),
 }
 _LEAST_BATCH = 12
+"""Bytes: a base offset and a length, without which no batch has an end."""
 
 
 def decode(cls: type[Entity], frame: bytes, at: int) -> Fields:

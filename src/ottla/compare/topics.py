@@ -19,7 +19,9 @@ from ottla.compare.errors import CompareError, UnplayableError
 from ottla.compare.requests import USUAL_VERSIONS, Versions
 
 READY_SECONDS = 30.0
+"""How long the partitions of a topic may be without a leader."""
 POLL_SECONDS = 0.01
+"""The pause before a broker is asked again."""
 CALL_SECONDS = 60.0
 """How long a broker may take to answer a request about topics; it is told `_TIMEOUT_MS`."""
 CONFIGS = {"retention.ms": "-1"}
