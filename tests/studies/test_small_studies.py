@@ -194,7 +194,7 @@ def failovers(engine, *spans_ms):
 @pytest.mark.slow
 def test_a_few_failovers_have_no_99_of_100(duck):
     head = "With an election timeout of 500 ms "
-    rest = " ms; of all that time 50\u00a0% passed"
+    rest = " ms; 50\u00a0% of all that time passed"
     assert failovers(duck, 80).startswith(f"{head}the one failover was over within 80{rest}")
     few = f"{head}half of 2 failovers were over within 80 ms and all within 90{rest}"
     assert failovers(duck, 80, 90).startswith(few)
@@ -222,7 +222,7 @@ def test_acks_that_lose_nothing_say_how_rare_a_loss_may_be(duck):
     said_of = said(duck, "acks", {"runs": runs}, named)
     rare = "(in 0 of 10 seeds; with 95 % confidence at most 26 in 100 seeds lose any)"
     assert (
-        f"acks=all lost 0 of 600 acknowledged records, whatever the minimum in sync {rare}; "
+        f"acks=all lost 0 of 600 acknowledged records, with any minimum in sync {rare}; "
         f"acks=1 lost 0 of 600 {rare}, acks=0 70 of 600 (in each of 10 seeds)."
     ) in said_of
 
