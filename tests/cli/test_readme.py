@@ -126,7 +126,13 @@ def test_the_demo_runs_as_told(tmp_path):
 
 @pytest.mark.slow
 def test_every_option_it_mentions_exists():
-    names = (["up"], ["demo"], *(["sim", each] for each in SIMULATED), ["study", "run"])
+    names = (
+        ["up"],
+        ["demo"],
+        ["compare"],
+        *(["sim", each] for each in SIMULATED),
+        ["study", "run"],
+    )
     told = "".join(ottla(*name, "--help").stdout for name in names)
     assert set(re.findall(r"--[a-z][a-z-]+", README)) - set(re.findall(r"--[a-z-]+", told)) == set()
 
