@@ -40,7 +40,8 @@ def script(text, folder):
 
 def test_every_command_is_of_a_kind_that_is_tried_here():
     assert {line.split()[0] for line in COMMANDS} == {"make", "ottla"}
-    assert {arguments[0] for arguments in commands("ottla")} == {"up", "demo", "sim", "study"}
+    kinds = {"up", "demo", "sim", "study", "compare"}
+    assert {arguments[0] for arguments in commands("ottla")} == kinds
     assert [arguments[1] for arguments in commands("ottla") if arguments[0] == "sim"] == SIMULATED
 
 
@@ -115,6 +116,20 @@ def test_the_study_says_what_came_of_it(tmp_path):
     assert done.returncode == 0, done.stdout
     assert "differ in the most seeds" in done.stdout
     assert (tmp_path / out / "report.html").stat().st_size > 50_000
+
+
+@pytest.mark.slow
+def test_two_brokers_are_compared(tmp_path):
+    live, profile = [each for each in commands("ottla") if each[0] == "compare"]
+    some = ("--cases", "idempotence/*")
+    done = ottla(*profile, *some, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert "redpanda-5157 against kafka-4.3" in done.stdout
+    with running("up", "--port", 0, "--nodes", 1, "--profile", "kafka-4.3") as up:
+        address = up.ready.removeprefix("ready bootstrap=")
+        there = [address if each == "localhost:9092" else each for each in live]
+        done = ottla(*there, *some, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow
