@@ -125,7 +125,7 @@ def test_two_brokers_are_compared(tmp_path):
     done = ottla(*profile, *some, cwd=tmp_path)
     assert done.returncode == 1, done.stdout
     assert "redpanda-5157 against kafka-4.3" in done.stdout
-    with running("up", "--port", 0, "--nodes", 1, "--profile", "kafka-4.3") as up:
+    with running("--port", 0, "--nodes", 1, "--profile", "kafka-4.3") as up:
         address = up.ready.removeprefix("ready bootstrap=")
         there = [address if each == "localhost:9092" else each for each in live]
         done = ottla(*there, *some, cwd=tmp_path)
