@@ -43,7 +43,7 @@ def test_what_a_block_enters_is_known_and_tracing_ends_with_it():
 def test_decorated_functions_are_known_too():
     rulebook = profile_named("reference").rulebook
     with entered() as ran:
-        assert not rulebook.begins_anywhere
+        assert rulebook.begins_anywhere
     assert Function("idempotency/rulebooks.py", "Rulebook.begins_anywhere") in ran
 
 
