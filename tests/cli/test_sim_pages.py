@@ -16,7 +16,7 @@ def test_a_page_names_its_command_with_all_its_settings(tmp_path):
     settings.write_text("load_ms = 200\nrecords = 4\n")
     shared = ["--config", str(settings), "--set", "faults=kill isolate"]
     for command in (
-        ["sim", "cover", "--first", "0x3", "--seeds", "1", *shared],
+        ["sim", "coverage", "--first", "0x3", "--seeds", "1", *shared],
         ["sim", "explain", "3", *shared],
     ):
         page = tmp_path / "page.html"
@@ -29,7 +29,7 @@ def test_a_page_names_its_command_with_all_its_settings(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", [["explain", "3"], ["why", "3"], ["cover", "--seeds", "1"]], ids=lambda each: each[0]
+    "command", [["explain", "3"], ["why", "3"], ["coverage", "--seeds", "1"]], ids=lambda each: each[0]
 )
 def test_what_is_no_page_stays(tmp_path, command):
     notes = tmp_path / "notes.html"
