@@ -266,9 +266,10 @@ class RunConfig:
     @property
     def idle_us(self) -> Micros:
         """How long a producer must be idle at its leader to be forgotten; 0: the times of its
-        records decide that."""
-        by_timestamp = profile_named(self.profile).expires_by_timestamp
-        return 0 if by_timestamp else self.producer_expiry_ms * 1_000
+        records decide that, or each of its epochs is forgotten by itself."""
+        profile = profile_named(self.profile)
+        otherwise = profile.expires_by_timestamp or profile.rulebook.epochs_apart
+        return 0 if otherwise else self.producer_expiry_ms * 1_000
 
     @property
     def client_trip_us(self) -> Micros:
