@@ -29,7 +29,9 @@ def test_a_page_names_its_command_with_all_its_settings(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", [["explain", "3"], ["why", "3"], ["coverage", "--seeds", "1"]], ids=lambda each: each[0]
+    "command",
+    [["explain", "3"], ["why", "3"], ["coverage", "--seeds", "1"]],
+    ids=lambda each: each[0],
 )
 def test_what_is_no_page_stays(tmp_path, command):
     notes = tmp_path / "notes.html"
