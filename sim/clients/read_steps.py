@@ -72,6 +72,7 @@ class Step:
     anywhere: bool = False
     """Any node may be asked, because the controller decides."""
     makes_topic: bool = False
+    deletes_topic: bool = False
     then: Callable[[], Step] | None = None
     """The step that must follow."""
     behind: Sequence[tuple[Any, Judge]] = ()

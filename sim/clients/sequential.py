@@ -102,6 +102,8 @@ class SequentialClient:
     ):
         self._world = world
         self._depose = depose
+        self._deleting = False
+        """Whether the topic may be gone: other requests are still open then (seed 401350)."""
         self._deposed = 0
         """How often it did that."""
         self._stream = world.choices.stream("sequential client")
@@ -146,6 +148,7 @@ class SequentialClient:
         if over or (then is None and self._planned and not self._steps.planned):
             return
         step = self._steps.next(deposed=self._two_lead()) if then is None else then()
+        self._deleting = self._deleting or step.deletes_topic
         if step.reads_beside is not None:
             self._ask(step.reads_beside, _nobody)
         self._ask_deposed()
@@ -235,6 +238,7 @@ class SequentialClient:
         that it created the topic. (A node that says that it existed already may only repeat the
         controller's answer: then `node` is None.)"""
         lives = self._world.lives
+        self._deleting = False
         self._known_in = {each: life.inc for each, life in lives.items()}
         if node in lives:
             self._known_in[node] -= 1
@@ -254,7 +258,8 @@ class SequentialClient:
         """Whether the topic existed before the node started: then the node may not deny it. A node
         that was up before may lag behind."""
         life = self._world.lives.get(node)
-        return life is not None and life.inc > self._known_in.get(node, 0)
+        began = life is not None and life.inc > self._known_in.get(node, 0)
+        return began and not self._deleting
 
     # ---- whom to ask
 

@@ -72,7 +72,14 @@ class TopicSteps(ReadSteps):
         if last or self._uncertain or self._topic_id is None:
             return None
         request = delete_topic_id(self._topic_id, self._timeout)
-        return Step("delete the topic", request, self._judge_deleted, self._deleted, anywhere=True)
+        return Step(
+            "delete the topic",
+            request,
+            self._judge_deleted,
+            self._deleted,
+            anywhere=True,
+            deletes_topic=True,
+        )
 
     def _judge_deleted(self, answer: Any, _: bool) -> Told:
         error = error_of_topic(answer)
