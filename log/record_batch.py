@@ -39,9 +39,23 @@ from ottla.log.types import (
 )
 
 HEADER = Struct(">qiibIhiqqqhii")
-"""Version 2 header: base_offset, batch_length, partition_leader_epoch, magic, crc, attributes,
-last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence,
-record_count (Kafka protocol guide, "Record Batch")."""
+"""Version 2 header (Kafka protocol guide, "Record Batch")."""
+HEADER_FIELDS = (
+    "base_offset",
+    "batch_length",
+    "partition_leader_epoch",
+    "magic",
+    "crc",
+    "attributes",
+    "last_offset_delta",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "record_count",
+)
+"""Its fields, in the order of their bytes."""
 
 MAGIC = 2
 SEQUENCE_MASK = 0x7FFFFFFF

@@ -19,7 +19,7 @@ import lmdb
 from ottla.log.build import build_batch, seal
 from ottla.log.lmdb_store import LmdbStore
 from ottla.log.memory_store import MemoryDisk, MemoryStore
-from ottla.log.record_batch import HEADER, read_batch
+from ottla.log.record_batch import HEADER, HEADER_FIELDS, read_batch
 from ottla.log.store import LogStore, SyncJob, Write
 from ottla.log.types import RecordBatch
 from ottla.raft.types import Entry, EntryKind, HardState, Snapshot, SnapshotMeta
@@ -27,26 +27,10 @@ from ottla.raft.types import Entry, EntryKind, HardState, Snapshot, SnapshotMeta
 SMALL: dict[str, Any] = {"first_map_bytes": 1 << 20, "zero_step_bytes": 0}
 """LMDB settings that keep a test's folder small."""
 
-FIELDS = (
-    "base_offset",
-    "batch_length",
-    "leader_epoch",
-    "magic",
-    "crc",
-    "attributes",
-    "last_offset_delta",
-    "base_timestamp",
-    "max_timestamp",
-    "producer_id",
-    "producer_epoch",
-    "base_sequence",
-    "record_count",
-)
-
 
 def with_header(data: bytes, *, sealed: bool = True, **fields: int) -> bytes:
     """`data` with header fields replaced and, if `sealed`, the CRC made right again."""
-    header = dict(zip(FIELDS, HEADER.unpack_from(data), strict=True)) | fields
+    header = dict(zip(HEADER_FIELDS, HEADER.unpack_from(data), strict=True)) | fields
     changed = HEADER.pack(*header.values()) + data[HEADER.size :]
     return seal(changed) if sealed else changed
 

@@ -100,7 +100,7 @@ GOOD_HEADERS = [
     {"attributes": 0x10},
     {"attributes": 0x08},
     {"attributes": 4},
-    {"leader_epoch": 77},
+    {"partition_leader_epoch": 77},
     {"base_sequence": 2**31 - 1},
     {"max_timestamp": -1},
 ]

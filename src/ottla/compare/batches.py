@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
-from ottla.compare.fields import HEADER_FIELDS
 from ottla.compare.tables import Table, is_reference
 from ottla.log.build import Codec, NewRecord, build_batch, seal
-from ottla.log.record_batch import HEADER
+from ottla.log.record_batch import HEADER, HEADER_FIELDS
 
 CODECS = tuple(each.name.lower() for each in Codec)
 BASE_TIMESTAMP = 1_600_000_000_000

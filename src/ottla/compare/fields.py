@@ -27,7 +27,7 @@ from ottla.broker.wire.codec import error_name
 from ottla.broker.wire.guard import Entity, nested_entity
 from ottla.broker.wire.walk import COMPACT, INT, SHORT, decode_text, read_varint
 from ottla.log.errors import RecordsError
-from ottla.log.record_batch import HEADER, MAGIC, read_batch
+from ottla.log.record_batch import HEADER, HEADER_FIELDS, MAGIC, read_batch
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 
@@ -46,22 +46,6 @@ Fields: TypeAlias = dict[str, Field]
 
 KEYS = ("name", "topic", "topic_id", "partition_index", "partition", "index", "node_id", "api_key")
 """Fields by which the elements of an array are sorted; the first that there is counts."""
-HEADER_FIELDS = (
-    "base_offset",
-    "batch_length",
-    "partition_leader_epoch",
-    "magic",
-    "crc",
-    "attributes",
-    "last_offset_delta",
-    "base_timestamp",
-    "max_timestamp",
-    "producer_id",
-    "producer_epoch",
-    "base_sequence",
-    "record_count",
-)
-"""The header of a batch, in the order of its bytes (Kafka protocol guide, "Record Batch")."""
 RECORDS_FIELDS = frozenset((*HEADER_FIELDS, "values", "rest"))
 """What `records` are decoded into."""
 
