@@ -37,16 +37,17 @@ PROFILES: tuple[Profile, ...] = (
 )
 """Every profile there is."""
 
+_BY_NAME = {profile.name: profile for profile in PROFILES}
+
 ALIASES: dict[str, str] = {"kafka": "kafka-4.3", "redpanda": "redpanda-5157"}
 """The newest profile of each broker, by the broker's name."""
 
 
 def profile_named(name: str) -> Profile:
     """The profile of that name or alias. Raises UnknownProfileError, which lists all of both."""
-    wanted = ALIASES.get(name, name)
-    for profile in PROFILES:
-        if profile.name == wanted:
-            return profile
+    found = _BY_NAME.get(ALIASES.get(name, name))
+    if found is not None:
+        return found
     aliases = (f"{alias} (that is {full})" for alias, full in ALIASES.items())
-    names = ", ".join([*(profile.name for profile in PROFILES), *aliases])
+    names = ", ".join([*_BY_NAME, *aliases])
     raise UnknownProfileError(f"there is no profile {reprlib.repr(name)}; there are: {names}")
