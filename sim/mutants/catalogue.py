@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ottla.broker.errors import ConfigError
 from ottla.sim.mutants.conditions import (
     CLIENTS,
     DEPOSED,
@@ -288,6 +289,15 @@ CATALOGUE: tuple[Row, ...] = (
     ),
 )
 BY_ID = {each.id: each for each in CATALOGUE}
+
+
+def check_mutants(ids: str, plugins: str) -> None:
+    """Raises `ConfigError` if a run with these plugins does not know one of these ids, separated by
+    spaces."""
+    there = mutant_ids(plugins)
+    for each in ids.split():
+        if each not in there:
+            raise ConfigError(f"mutants: there is no {each}; one of {' '.join(there)}")
 
 
 def mutants_of(ids: str) -> Mutants:

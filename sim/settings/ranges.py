@@ -102,6 +102,14 @@ def check_ranges(settings: Mapping[str, int | str | bool], models: Collection[st
             _check_range(name, value)
 
 
+def check_fates(rates: Mapping[str, int]) -> None:
+    """A message has one fate of a million: the rates of `FATES` share them. Raises
+    `ConfigError`."""
+    total = sum(rates.values())
+    if total > MILLION:
+        raise ConfigError(f"{' + '.join(rates)} is {total}; a message has one fate of a million")
+
+
 def _check_range(name: str, value: int | str | bool) -> None:
     """Whether a setting is within its range or one of its words. Raises `ConfigError`, which names
     the possible values."""

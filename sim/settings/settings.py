@@ -20,11 +20,11 @@ from ottla.broker.errors import ConfigError, UnknownProfileError
 from ottla.broker.node.replica_factory import LogLimits
 from ottla.broker.profiles.named import profile_named
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.mutants.catalogue import mutant_ids
+from ottla.sim.mutants.catalogue import check_mutants
 from ottla.sim.plugins.files import check as check_plugins
 from ottla.sim.plugins.own import OwnProducer, added
 from ottla.sim.settings.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
-from ottla.sim.settings.ranges import AROUND_BYTES, FATES, MILLION, check_kind, check_ranges
+from ottla.sim.settings.ranges import AROUND_BYTES, FATES, check_fates, check_kind, check_ranges
 from ottla.sim.settings.spans import check_elections, check_syncs
 from ottla.sim.settings.spelling import as_toml
 
@@ -199,16 +199,9 @@ class RunConfig:
         self._check_sequences()
         if self.flush != FlushPolicy.OFF.value:
             check_syncs(self.sync_us, self.sync_jitter_us, self.sync_stall_ms)
-        fates = sum(getattr(self, name) for name in FATES)
-        if fates > MILLION:
-            raise ConfigError(
-                f"{' + '.join(FATES)} is {fates}; a message has one fate of a million"
-            )
+        check_fates({name: getattr(self, name) for name in FATES})
         round_trips(self.links, self.nodes)
-        there = mutant_ids(self.plugins)
-        for each in self.mutants.split():
-            if each not in there:
-                raise ConfigError(f"mutants: there is no {each}; one of {' '.join(there)}")
+        check_mutants(self.mutants, self.plugins)
 
     @property
     def name(self) -> str:
