@@ -36,7 +36,7 @@ def test_every_rulebook_has_a_profile():
 
 def test_a_profile_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(profile_named("reference"), "one_stage", True)  # noqa: B010
+        setattr(profile_named("reference"), "one_stage", True)  # noqa: B010 - not for mypy
 
 
 @pytest.mark.parametrize(("alias", "name"), ALIASES.items())

@@ -62,9 +62,9 @@ def cover_page(cover: Cover, command: str) -> str:
 
 def _table(tallies: Mapping[str, Tally], seeds: int, says: Mapping[str, str]) -> str:
     rows = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(says.get(name, ''))}</td>"
-        f"<td class='n'>{tally.seeds:,}</td><td class='n'>{tally.seeds / max(seeds, 1):.1%}</td>"
-        f"<td class='n'>{'never reached' if tally.first is None else tally.first}</td></tr>"
+        _row(
+            name, says.get(name, ""), tally.seeds, f"{tally.seeds / max(seeds, 1):.1%}", tally.first
+        )
         for name, tally in tallies.items()
     )
     return table(("", "", "#seeds", "#share", "#first"), rows)
@@ -72,12 +72,19 @@ def _table(tallies: Mapping[str, Tally], seeds: int, says: Mapping[str, str]) ->
 
 def _counts(counts: Mapping[Any, Count], reasons: Mapping[Any, str]) -> str:
     rows = "".join(
-        f"<tr><th>{escape(', '.join(what))}</th><td>{escape(reasons.get(what, ''))}</td>"
-        f"<td class='n'>{count.times:,}</td><td class='n'>{count.seeds:,}</td>"
-        f"<td class='n'>{'never reached' if count.first is None else count.first}</td></tr>"
+        _row(", ".join(what), reasons.get(what, ""), count.times, f"{count.seeds:,}", count.first)
         for what, count in counts.items()
     )
     return table(("", "", "#times", "#seeds", "#first"), rows)
+
+
+def _row(name: str, says: str, count: int, second: str, first: int | None) -> str:
+    """A name, what is said of it, two figures, and the first seed that reached it."""
+    return (
+        f"<tr><th>{escape(name)}</th><td>{escape(says)}</td>"
+        f"<td class='n'>{count:,}</td><td class='n'>{second}</td>"
+        f"<td class='n'>{'never reached' if first is None else first}</td></tr>"
+    )
 
 
 def growth(states: Sequence[int]) -> str:
