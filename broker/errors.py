@@ -99,9 +99,11 @@ REASON_CODES: dict[RejectReason, ErrorCode] = {
     # Sequences are judged before (NO_SEQUENCE): what is left is an epoch below -1.
     RejectReason.MALFORMED: ErrorCode.INVALID_PRODUCER_EPOCH,
     RejectReason.TABLE_FULL: ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    RejectReason.TOO_MANY: ErrorCode.POLICY_VIOLATION,
     RejectReason.STALE_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
     RejectReason.EPOCH_START: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     RejectReason.GAP: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    RejectReason.BACKWARDS: ErrorCode.INVALID_REQUEST,
     RejectReason.OFFSET_UNKNOWN: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 """Why the idempotency rules refuse a batch, on the wire (K-RULES)."""

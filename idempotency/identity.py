@@ -12,6 +12,8 @@ from ottla.log.types import ProducerEpoch, ProducerId, Sequence
 
 MAX_EPOCH: ProducerEpoch = 2**15 - 1
 """Epochs are int16 on the wire."""
+MIN_EPOCH: ProducerEpoch = -(2**15)
+"""Below -1 there are epochs only where nobody checks them."""
 NO_EPOCH: ProducerEpoch = -1
 """No epoch: its batches have no order, and every epoch fences it (Kafka's NO_PRODUCER_EPOCH)."""
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ottla.idempotency.identity import NO_EPOCH, fences
 from ottla.idempotency.rules import Fact
-from ottla.idempotency.sequence import is_successor
+from ottla.idempotency.sequence import MAX_SEQUENCE, is_successor
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, Sequence, Unpacked
 
 LogIndex: TypeAlias = int
@@ -87,6 +87,14 @@ class Producer:
         for finished in kept:
             self.finish(finished)
         self.last_index = index
+        return len(kept) > 0
+
+    def keep_from(self, offset: Offset) -> bool:
+        """Keep only batches that end at `offset` or later. Returns whether any batch is left."""
+        kept = [each for each in self.finished if _end(each) >= offset]
+        self.restart(self.epoch)
+        for finished in kept:
+            self.finish(finished)
         return len(kept) > 0
 
     def find(self, first: Sequence, last: Sequence) -> Finished | None:
@@ -186,6 +194,12 @@ class Flights:
         if is_successor(first, self.tail):
             facts |= _SUCCESSOR
         return facts | _KNOWN_WITH_TAIL
+
+
+def _end(finished: Finished) -> Offset:
+    """The offset of the batch's last record."""
+    first, last, base_offset, _ = finished
+    return base_offset + (last - first & MAX_SEQUENCE)
 
 
 def _unordered(epoch: ProducerEpoch, seen: int) -> int:

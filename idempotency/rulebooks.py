@@ -8,12 +8,13 @@ the broker says is in `ottla.broker.profiles`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ottla.idempotency.decisions import Accept, Outcome, compile_outcomes
 from ottla.idempotency.rules import REFERENCE, REFERENCE_STRICT, Fact, Rules
 from ottla.idempotency.rules_kafka import KAFKA_4_3
+from ottla.idempotency.rules_producer_state import REDPANDA_24_3, REDPANDA_25_3
 from ottla.idempotency.rules_redpanda import REDPANDA_22_1_3, REDPANDA_5157
 
 
@@ -38,6 +39,12 @@ class Rulebook:
     appended_counts: bool = False
     """Whether `window` counts batches from their append on, so that one in flight takes the place
     of an older one (`ottla.idempotency.appended`)."""
+    newer_epoch_wipes: bool = False
+    """Whether a batch of a newer epoch wipes what this replica knows of its producer, before it is
+    judged and even if it is refused then; epochs are not compared otherwise
+    (`ottla.idempotency.wiping`)."""
+    judged_once: bool = False
+    """Whether a refusal stands once the barrier is passed; otherwise the batch is judged again."""
 
     @property
     def begins_anywhere(self) -> bool:
@@ -50,6 +57,15 @@ class Rulebook:
         compiled when this is first read."""
         return compile_outcomes(self.rules, self.gap_after_barrier)
 
+
+_REDPANDA_25_3 = Rulebook(
+    name="redpanda-25.3",
+    rules=REDPANDA_25_3,
+    window=5,
+    gap_after_barrier=True,
+    newer_epoch_wipes=True,
+    judged_once=True,
+)
 
 _ALL = (
     Rulebook(
@@ -71,6 +87,8 @@ _ALL = (
         gap_after_barrier=False,
         appended_counts=True,
     ),
+    _REDPANDA_25_3,
+    replace(_REDPANDA_25_3, name="redpanda-24.3", rules=REDPANDA_24_3),
     Rulebook(
         name="redpanda-5157",
         rules=REDPANDA_5157,

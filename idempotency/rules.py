@@ -37,6 +37,7 @@ class Fact(IntFlag):
     SUCCESSOR = 256
     ZERO = 512
     FORGOTTEN = 1024
+    BACKWARDS = 2048
 
 
 COMBINATIONS = 1 << len(Fact)
@@ -57,6 +58,8 @@ FACTS: dict[Fact, str] = {
     Fact.ZERO: "its first sequence is 0",
     Fact.FORGOTTEN: "the log has forgotten this producer, and the request goes on where it was (or "
     "the log has forgotten 1,000 above it, and nobody can tell)",
+    Fact.BACKWARDS: "its last sequence is below its first, as in a batch across the wrap "
+    "(observed only where a newer epoch wipes)",
 }
 """Every fact in one sentence, for the generated page."""
 
@@ -66,9 +69,11 @@ class RejectReason(Enum):
 
     MALFORMED = "malformed"
     TABLE_FULL = "table full"
+    TOO_MANY = "too many producers"
     STALE_EPOCH = "stale epoch"
     EPOCH_START = "epoch start"
     GAP = "gap"
+    BACKWARDS = "backwards"
     OFFSET_UNKNOWN = "offset unknown"
 
 

@@ -27,6 +27,7 @@ from ottla.idempotency.rules import NOTHING, Fact, Row, Verdict
 from ottla.idempotency.sequence import is_successor
 from ottla.idempotency.snapshot import AppliedState, Decoding
 from ottla.idempotency.table import NOBODY, ProducerTable, Waiters
+from ottla.idempotency.wiping import WipingTable
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, ProducerId, Unpacked
 
 EPOCH_BITS = 16
@@ -50,6 +51,8 @@ def make_table(rulebook: Rulebook, max_producers: int) -> ProducerTable:
     """An empty table of the class that the rulebook needs, for at most `max_producers`."""
     if rulebook.appended_counts:
         return AppendedTable(rulebook, max_producers)
+    if rulebook.newer_epoch_wipes:
+        return WipingTable(rulebook, max_producers)
     make = SessionTable if rulebook.epochs_apart else ProducerTable
     return make(rulebook, max_producers)
 
@@ -181,9 +184,9 @@ class SessionTable(ProducerTable):
 
     # ---- the applied state as a value
 
-    def decoding(self, data: bytes, now: Micros = 0) -> Decoding:
+    def decoding(self, data: bytes, now: Micros = 0, kept_from: Offset = 0) -> Decoding:
         """As `ProducerTable.decoding`."""
-        return Decoding(data, self._window, session_of, now=now)
+        return Decoding(data, self._window, session_of, now=now, kept_from=kept_from)
 
     def adopt(self, decoding: Decoding) -> None:
         """As `ProducerTable.adopt`."""

@@ -28,10 +28,10 @@ import msgpack
 
 from ottla.idempotency.errors import SnapshotError
 from ottla.idempotency.forgotten import MOST, NO_FLOOR, NO_TAIL, Forgotten, Left
-from ottla.idempotency.identity import MAX_EPOCH, NO_EPOCH
+from ottla.idempotency.identity import MAX_EPOCH, MIN_EPOCH
 from ottla.idempotency.producer import Finished, LogIndex, Micros, Producer
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.log.types import ProducerEpoch, ProducerId
+from ottla.log.types import Offset, ProducerEpoch, ProducerId
 
 TAG = "producers/2"
 """The first field: the kind of the bytes and their version."""
@@ -127,14 +127,34 @@ def decode(data: bytes, window: int, key_of: KeyOf | None = None) -> AppliedStat
 
 class Decoding:
     """Reads the state of a snapshot in steps. `now`: the time at which all producers count as seen.
+    Batches that end below offset `kept_from` are left out, and so are producers without any other.
 
     The constructor and all methods raise SnapshotError.
     """
 
-    __slots__ = ("_key_of", "_now", "_reached", "_size", "_state", "_unpacker", "_window", "left")
+    __slots__ = (
+        "_kept_from",
+        "_key_of",
+        "_now",
+        "_reached",
+        "_size",
+        "_state",
+        "_unpacker",
+        "_window",
+        "left",
+    )
 
-    def __init__(self, data: bytes, window: int, key_of: KeyOf | None = None, *, now: Micros = 0):
+    def __init__(
+        self,
+        data: bytes,
+        window: int,
+        key_of: KeyOf | None = None,
+        *,
+        now: Micros = 0,
+        kept_from: Offset = 0,
+    ):
         self._now = now
+        self._kept_from = kept_from
         self._window = window
         self._key_of = key_of
         self._reached = 1
@@ -169,8 +189,9 @@ class Decoding:
                 raise SnapshotError(f"last index {producer.last_index} is not in {between}")
             self._reached = producer.last_index
             producer.seen = self._now
-            producers[key] = producer
             self.left -= 1
+            if not self._kept_from or producer.keep_from(self._kept_from):
+                producers[key] = producer
 
     def state(self) -> AppliedState:
         """The state. Complete once `left` is 0."""
@@ -207,7 +228,7 @@ def _left(value: object) -> Left:
     producer_id, epoch, tail = _fields(value, 3, "forgotten producer")
     return (
         _number(producer_id, _MAX_INT64, "forgotten id"),
-        _number(epoch, MAX_EPOCH, "forgotten epoch", least=NO_EPOCH),
+        _number(epoch, MAX_EPOCH, "forgotten epoch", least=MIN_EPOCH),
         _number(tail, MAX_SEQUENCE, "forgotten sequence", least=NO_TAIL),
     )
 
@@ -223,7 +244,7 @@ def _row(pair_of: Pairing | None, key: int, producer: Producer) -> Row:
 
 def _producer(row: object, window: int) -> tuple[ProducerId, Producer]:
     producer_id, epoch, last_index, finished = _fields(row, 4, "producer")
-    producer = Producer(_number(epoch, MAX_EPOCH, "epoch", least=NO_EPOCH), window)
+    producer = Producer(_number(epoch, MAX_EPOCH, "epoch", least=MIN_EPOCH), window)
     producer.last_index = _number(last_index, _MAX_INT64, "last index")
     if not isinstance(finished, list) or len(finished) > window:
         raise SnapshotError(f"producer {producer_id!r}: window is not an array of at most {window}")

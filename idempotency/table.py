@@ -351,10 +351,10 @@ class ProducerTable:
         decoding.step(decoding.left)
         self.adopt(decoding)
 
-    def decoding(self, data: bytes, now: Micros = 0) -> Decoding:
-        """Read a snapshot in steps, for `adopt`. Does not change this table. Raises
-        SnapshotError."""
-        return Decoding(data, self._window, now=now)
+    def decoding(self, data: bytes, now: Micros = 0, kept_from: Offset = 0) -> Decoding:
+        """Read a snapshot in steps, for `adopt`, without batches that end below offset `kept_from`.
+        Does not change this table. Raises SnapshotError."""
+        return Decoding(data, self._window, now=now, kept_from=kept_from)
 
     def let_go(self, count: int) -> int:
         """Before `adopt`: drop `count` of the producers that it replaces. Returns how many are
@@ -398,13 +398,17 @@ class ProducerTable:
 
     def describe(self) -> dict[str, Unpacked]:
         """The whole table as plain values, for people and JSON; producers by id."""
-        ids = sorted({*self._applied, *self._flights})
+        ids = sorted(self._ids())
         return {
             "rulebook": self.rulebook.name,
             "applied_index": self.applied_index,
             "forgotten": self.forgotten.plain(),
             "producers": {self.named(each): self._describe(each) for each in ids},
         }
+
+    def _ids(self) -> set[ProducerId]:
+        """Whom `describe` tells of."""
+        return {*self._applied, *self._flights}
 
     def named(self, producer_id: ProducerId) -> int | str:
         """The name of a producer in `describe`."""

@@ -175,6 +175,17 @@ CASES = {
     "begun-without-offset": (lambda new: ended(with_flight(new(), 7, 0, 0, 4)), (7, 0, 0, 4)),
     "begun-next": (lambda new: ended(with_flight(new(), 7, 0, 0, 4)), (7, 0, 5, 9)),
     "begun-gap": (lambda new: new((7, 0, 0, 4)), (7, 0, 6, 9)),
+    "too-many-producers": (lambda new: new((8, 0, 0, 4), room=1), (7, 0, 0, 4)),
+    "negative-sequence": (lambda new: new(), (7, 0, -1, 0)),
+    "newcomer-at-zero": (lambda new: new(), (7, 0, 0, 4)),
+    "newcomer-anywhere": (lambda new: new(), (7, 3, 5, 9)),
+    "range-finished": (lambda new: new((7, 1, 0, 4), (7, 1, 5, 9)), (7, 0, 0, 4)),
+    "range-in-flight": (lambda new: with_flight(new((7, 1, 0, 4)), 7, 1, 5, 9), (7, 0, 5, 9)),
+    "empty-at-zero": (lambda new: new((7, 1, 0, 4)), (7, 2, 0, 4)),
+    "empty-elsewhere": (lambda new: new((7, 1, 0, 4)), (7, 2, 5, 9)),
+    "follows": (lambda new: new((7, 1, 0, 4)), (7, 0, 5, 9)),
+    "follows-nothing": (lambda new: new((7, 0, 0, 4)), (7, 0, 6, 9)),
+    "across-the-wrap": (lambda new: new((7, 0, 0, 2**31 - 3)), (7, 0, 2**31 - 2, 1)),
 }
 KINDS = {Verdict.ACCEPT: Accept, Verdict.DUPLICATE: Duplicate, Verdict.PARK: Park}
 

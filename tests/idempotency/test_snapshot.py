@@ -179,7 +179,7 @@ GOOD = [TAG, 9, False, [[7, 0, 2, [BATCH]]]]
         ([TAG, 9, [-1, [*range(1001)]], []], "forgotten: not an array of at most 1000"),
         ([TAG, 9, [-1, [7]], []], "forgotten producer is not an array of 3"),
         ([TAG, 9, [-1, [[True, 0, 4]]], []], "forgotten id is True"),
-        ([TAG, 9, [-1, [[7, -2, 4]]], []], "forgotten epoch is -2"),
+        ([TAG, 9, [-1, [[7, -32769, 4]]], []], "forgotten epoch is -32769"),
         ([TAG, 9, [-1, [[7, 0, 2**31]]], []], "forgotten sequence is 2147483648"),
         ([TAG, -1, False, []], "applied index is -1"),
         ([TAG, True, False, []], "applied index is True"),
