@@ -28,7 +28,7 @@ from ottla.broker.topics.configs import LOG_APPEND_TIME, integer, text
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.machine import Machine, find_log_watcher
 from ottla.broker.turn.replica import Replica
-from ottla.log.inspection import RecordRules
+from ottla.log.inspection import UNLIMITED, RecordRules
 from ottla.log.store import LogStore, StoredGroup, Write
 from ottla.raft.config import JitterSource, RaftConfig
 from ottla.raft.core import RaftCore
@@ -169,16 +169,23 @@ class ReplicaFactory:
             max_producers=config.max_producers,
             producer_expiry=config.producer_expiry_ms * 1000,
             counters=self._counters,
-            records=RecordRules(
-                text("message.timestamp.type", topic.configs, config) == LOG_APPEND_TIME,
-                integer("message.timestamp.before.max.ms", topic.configs, config),
-                integer("message.timestamp.after.max.ms", topic.configs, config),
-            ),
+            records=self._record_rules(topic),
             looks=self.looks,
         )
         in_sync = InSync(config.replica_lag_ms * 1000, replicas, self._node)
         machine = self._make_partition(settings, in_sync)
         return self._begin(group, replicas, machine, now)
+
+    def _record_rules(self, topic: TopicImage) -> RecordRules:
+        configs, config = topic.configs, self._config
+        by_append = text("message.timestamp.type", configs, config) == LOG_APPEND_TIME
+        if self._profile.times_unlimited:
+            return RecordRules(by_append, UNLIMITED, UNLIMITED)
+        return RecordRules(
+            by_append,
+            integer("message.timestamp.before.max.ms", configs, config),
+            integer("message.timestamp.after.max.ms", configs, config),
+        )
 
     def leftovers(self, deleted: Callable[[GroupId], bool]) -> list[Write]:
         """Writes that delete groups which the store still has, but which were deleted meanwhile."""

@@ -70,6 +70,8 @@ class CommandItem:
 
 
 Item = ProduceTicket | CommandItem
+NO_ROOM = (RejectReason.TABLE_FULL, RejectReason.TOO_MANY)
+"""Refusals before which room is made for one more producer."""
 
 
 class Admission:
@@ -154,9 +156,9 @@ class Admission:
         who = identity(ticket.batch)
         assert who is not None, "only batches with a producer id are evaluated"
         decision = self.table.decide(who, ticket.term)
-        if isinstance(decision, Reject) and decision.reason is RejectReason.TABLE_FULL:
+        if isinstance(decision, Reject) and decision.reason in NO_ROOM:
             if not self._make_room():
-                self.state.refuse(ticket, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+                self.state.refuse(ticket, REASON_CODES[decision.reason])
                 return False
             decision = self.table.decide(who, ticket.term)
         if isinstance(decision, Accept):
@@ -169,12 +171,13 @@ class Admission:
             ticket.log_append_time = decision.max_timestamp
             self.state.accept_copy(ticket, decision.base_offset)
         elif isinstance(decision, Park):
-            self._park(ticket, decision)
+            return self._park(ticket, decision)
         else:
             self._reject(ticket, decision)
         return False
 
-    def _park(self, ticket: ProduceTicket, decision: Park) -> None:
+    def _park(self, ticket: ProduceTicket, decision: Park) -> bool:
+        """Let a copy wait for its original. True: it keeps the mutex."""
         original: ProduceTicket = decision.in_flight.owner
         if ticket.acks != -1 and original.index:
             # The original is in this log already, and acks=0 or acks=1 asks for no more.
@@ -183,11 +186,18 @@ class Admission:
         else:
             self.counters.duplicates_parked += 1
             self.table.park(decision.in_flight, ticket)
+        return False
+
+    def wake(self) -> None:
+        """Items in purgatory may have their outcomes: answer copies that wait for these."""
 
     def _reject(self, ticket: ProduceTicket, decision: Reject) -> None:
         if decision.barrier and not ticket.barrier_passed:
             self._leadership.barriers.ask(ticket, self._proved)
-            return
+        else:
+            self._refuse(ticket, decision)
+
+    def _refuse(self, ticket: ProduceTicket, decision: Reject) -> None:
         if decision.reason is RejectReason.GAP:
             self.counters.gaps_refused += 1
         self.state.refuse(ticket, REASON_CODES[decision.reason])
@@ -317,7 +327,7 @@ class Admission:
         for item in (*self.mutex.waiters(), *self.queue):
             if isinstance(item, ProduceTicket):
                 if item.deadline <= now:
-                    state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
+                    state.time_out(item)
             elif item.ticket is not None and item.ticket.deadline <= now:
                 state.answer(item.ticket, ErrorCode.REQUEST_TIMED_OUT)
         for original, parked in self._parked():

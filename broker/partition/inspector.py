@@ -55,7 +55,7 @@ class Inspector:
             return ErrorCode.NOT_ENOUGH_REPLICAS
         settings, batch = state.settings, ticket.batch
         defect = check_batch(batch, self._max_bytes)
-        if defect is not None:
+        if defect is not None and not self._is_judged(defect):
             if defect is BatchDefect.TOO_LARGE and len(batch.data) <= settings.max_message_bytes:
                 return ErrorCode.RECORD_LIST_TOO_LARGE
             return DEFECT_CODES[defect]
@@ -74,6 +74,11 @@ class Inspector:
             allowance=self._allowance,
         )
         return self._look(ticket, AT_LEAST)
+
+    def _is_judged(self, defect: BatchDefect) -> bool:
+        """Whether the rules of idempotence judge this defect."""
+        judged = self._state.settings.profile.negative_sequences_judged
+        return defect is BatchDefect.NO_SEQUENCE and judged
 
     def wait(self, ticket: ProduceTicket, now: Micros) -> None:
         """Keep a ticket until its check is finished; its time limit stands still."""

@@ -24,6 +24,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.admission import Admission
 from ottla.broker.partition.commands import encode_command, sound_command
 from ottla.broker.partition.expiry import Expiry
+from ottla.broker.partition.holding import make_admission
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.purgatory import make_purgatory
 from ottla.broker.partition.reads import Reads, ReadTicket
@@ -54,8 +55,8 @@ class Partition(LogWatcher):
         self.settings = settings
         self.state = PartitionState(settings, OffsetIndex(), in_sync)
         self.table = make_table(settings.profile.rulebook, settings.max_producers)
-        self.admission = Admission(self.state, self.table)
-        self.purgatory = make_purgatory(self.state)
+        self.admission: Admission = make_admission(self.state, self.table)
+        self.purgatory = make_purgatory(self.state, self.admission)
         self.reads = Reads(self.state)
         self.showing = make_showing(self.state, self.purgatory, self.reads)
         self.expiry = Expiry(self.state, self.table)
@@ -242,14 +243,15 @@ class Partition(LogWatcher):
         """The entries that a follower has to apply; the others would leave no trace.
 
         The table keeps only the last batches of a producer (`ProducerTable`), so a follower may
-        skip earlier ones. If there is a command among the entries, all are applied, because it may
-        depend on the table. The last batch is never skipped: it gives the high watermark.
+        skip earlier ones, unless a batch's epoch decides what it does. If there is a command among
+        the entries, all are applied, because it may depend on the table. The last batch is never
+        skipped: it gives the high watermark.
         """
         if self.leadership.leading:
             return entries
         rulebook = self.settings.profile.rulebook
         window = rulebook.window
-        if len(entries) <= window or rulebook.epochs_apart:
+        if len(entries) <= window or rulebook.epochs_apart or rulebook.newer_epoch_wipes:
             return entries
         counted: list[Entry] = []
         seen: dict[int, int] = {}

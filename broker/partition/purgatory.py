@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.partition.admission import CommandItem, Item
+from ottla.broker.partition.admission import Admission, CommandItem, Item
 from ottla.broker.partition.state import PartitionState
 from ottla.broker.turn.tickets import DeleteRecordsTicket, ProduceTicket, Ticket
 from ottla.raft.types import LogIndex, Micros
@@ -92,7 +92,7 @@ class Purgatory:
                     self.state.answer(item.ticket, ErrorCode.REQUEST_TIMED_OUT)
             elif not item.done and item.deadline <= now:
                 item.base_offset = item.batch.base_offset
-                self.state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
+                self.state.time_out(item)
 
     def fail(self) -> None:
         """Leadership is lost: refuse everything. The next leader's log decides whether these
@@ -150,7 +150,37 @@ class PatientPurgatory(Purgatory):
         yield from self.state.copies
 
 
-def make_purgatory(state: PartitionState) -> Purgatory:
+class WakingPurgatory(Purgatory):
+    """As `Purgatory`, but copies of its items wait in admission (`Profile.copies_keep_mutex`)."""
+
+    def __init__(self, state: PartitionState, admission: Admission):
+        super().__init__(state)
+        self._admission = admission
+
+    def enter(self, items: Iterable[Item]) -> None:
+        """As `Purgatory.enter`."""
+        super().enter(items)
+        self._admission.wake()
+
+    def settle(self, index: LogIndex, enough: bool) -> None:
+        """As `Purgatory.settle`."""
+        super().settle(index, enough)
+        self._admission.wake()
+
+    def overdue(self, now: Micros) -> None:
+        """As `Purgatory.overdue`."""
+        super().overdue(now)
+        self._admission.wake()
+
+    def fail(self) -> None:
+        """As `Purgatory.fail`."""
+        super().fail()
+        self._admission.wake()
+
+
+def make_purgatory(state: PartitionState, admission: Admission) -> Purgatory:
     """The purgatory that the partition's profile needs."""
-    patient = state.settings.profile.waits_for_all_in_sync
-    return PatientPurgatory(state) if patient else Purgatory(state)
+    profile = state.settings.profile
+    if profile.copies_keep_mutex:
+        return WakingPurgatory(state, admission)
+    return PatientPurgatory(state) if profile.waits_for_all_in_sync else Purgatory(state)

@@ -15,11 +15,16 @@ is due again at once. A smaller table is handled in a single step.
   committed entries wait in `late`. No client is served from it, because a leader serves only after
   it has applied its own first entry.
 
+**What a profile drops.** With `Profile.installs_no_producers` a snapshot says which node took it.
+Any other node, also after a restart, does not read its producers, and applies the entries behind it
+to an empty table. With `Profile.keeps_from_log_start` batches below the log start are not read.
+
 If the node stops before a snapshot is finished, the snapshot is lost; a later one replaces it.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 import msgpack
@@ -27,7 +32,8 @@ import msgpack
 from ottla.broker.event_loop.collecting import nothing_collected
 from ottla.broker.partition.state import PartitionState
 from ottla.broker.turn.machine import Compaction
-from ottla.idempotency.snapshot import Decoding, Encoding
+from ottla.idempotency.forgotten import Forgotten
+from ottla.idempotency.snapshot import AppliedState, Decoding, Encoding, encode
 from ottla.idempotency.table import ProducerTable
 from ottla.log.offset_index import IndexState
 from ottla.log.record_batch import identity
@@ -37,6 +43,8 @@ from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Snapshot, Term
 SNAPSHOT_VERSION = 2
 PRODUCERS = "producers"
 """The name of the field with the producer table."""
+TAKEN_BY = "taken_by"
+"""The name of the field with the node that took the snapshot. Only where that matters."""
 AT_ONCE = 500
 """How many producers are written or read in one turn."""
 
@@ -91,6 +99,8 @@ class Snapshots:
             PRODUCERS: None,
             "producers_term": self._table_term,
         }
+        if state.settings.profile.installs_no_producers:
+            self._body[TAKEN_BY] = state.settings.node
         self._encoding = self._table.encoding()
         return self._encode() if self._encoding.left <= AT_ONCE else None
 
@@ -148,9 +158,18 @@ class Snapshots:
         state.log_start_offset = min(body["log_start_offset"], state.high_watermark)
         self._encoding, self.wanted = None, False
         self.late.clear()
-        self._decoding = self._table.decoding(body[PRODUCERS], now)
+        self._decoding = self._producers(body, snapshot.meta.index, now)
         if max(self._decoding.left, len(self._table)) <= AT_ONCE:
             self._decode()
+
+    def _producers(self, body: Mapping[str, Unpacked], index: LogIndex, now: Micros) -> Decoding:
+        """The producers of a snapshot at `index`, as far as the profile keeps them."""
+        settings = self._state.settings
+        if body.get(TAKEN_BY, settings.node) != settings.node:
+            nobody = AppliedState(index, Forgotten(), OrderedDict())
+            return self._table.decoding(encode(nobody), now)
+        kept_from = body["log_start_offset"] if settings.profile.keeps_from_log_start else 0
+        return self._table.decoding(body[PRODUCERS], now, kept_from)
 
     def _decode(self) -> None:
         decoding = self._decoding

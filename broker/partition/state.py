@@ -110,6 +110,20 @@ class PartitionState:
             ticket.log_start_offset = self.log_start_offset
             self.answer(ticket, error)
 
+    def time_out(self, ticket: ProduceTicket) -> None:
+        """Refuse a batch whose time is up. It may still be stored. If the profile says so, the
+        leader of a producer's batch resigns."""
+        if not ticket.done:
+            self.refuse(ticket, ErrorCode.REQUEST_TIMED_OUT)
+            if ticket.in_flight is not None:
+                self.fail_producer()
+
+    def fail_producer(self) -> None:
+        """A batch of a producer failed, and its successors in flight were judged as if it had
+        not. If the profile says so, the leader resigns (RP-RESIGNS)."""
+        if self.settings.profile.resigns_on_failure:
+            self.outbox.resigns = self.leadership.term
+
     def accept(self, ticket: ProduceTicket, base_offset: Offset) -> None:
         """Answer success with the batch's base offset."""
         if not ticket.done:

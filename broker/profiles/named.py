@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import reprlib
+from dataclasses import replace
 
 from ottla.broker.errors import UnknownProfileError
 from ottla.broker.profiles.profile import Profile
 from ottla.idempotency.rulebooks import RULEBOOKS
+
+_REDPANDA_24_3 = Profile(
+    rulebook=RULEBOOKS["redpanda-24.3"],
+    summary="Redpanda v24.3.1 as read in its sources: one state for all epochs of a producer.",
+    both_twins_count=True,
+    copies_keep_mutex=True,
+    resigns_on_failure=True,
+    negative_sequences_judged=True,
+    first_stage_holds=True,
+    bare_produce_answers=True,
+    acks_checked_first=True,
+    times_unlimited=True,
+    installs_no_producers=True,
+    keeps_from_log_start=True,
+)
 
 PROFILES: tuple[Profile, ...] = (
     Profile(
@@ -25,6 +41,13 @@ PROFILES: tuple[Profile, ...] = (
         waits_for_all_in_sync=True,
         expires_by_timestamp=True,
     ),
+    _REDPANDA_24_3,
+    replace(
+        _REDPANDA_24_3,
+        rulebook=RULEBOOKS["redpanda-25.3"],
+        summary="Redpanda v25.3, where public sources say that it differs from v24.3.1.",
+        times_unlimited=False,
+    ),
     Profile(
         rulebook=RULEBOOKS["redpanda-5157"],
         summary="Redpanda's pull request 5157 as merged in June 2022: v22.1.5 and v22.2.1.",
@@ -39,7 +62,7 @@ PROFILES: tuple[Profile, ...] = (
 
 _BY_NAME = {profile.name: profile for profile in PROFILES}
 
-ALIASES: dict[str, str] = {"kafka": "kafka-4.3", "redpanda": "redpanda-5157"}
+ALIASES: dict[str, str] = {"kafka": "kafka-4.3", "redpanda": "redpanda-25.3"}
 """The newest profile of each broker, by the broker's name."""
 
 

@@ -28,12 +28,48 @@ class Profile:
     last_twin_counts: bool = False
     """Whether of two batches for one partition in one request the first is dropped without a word.
     Otherwise both are refused (docs/decisions/0025-kafkas-accidents.md)."""
+    both_twins_count: bool = False
+    """Whether two batches for one partition in one request are stored one after the other, and both
+    answered (`ottla.broker.wire.api.produce`)."""
     waits_for_all_in_sync: bool = False
     """Whether the high watermark, and with it acks=all, waits for every replica in sync, and not
     only for a majority (K-WATERMARK; `ottla.broker.partition.showing`)."""
     expires_by_timestamp: bool = False
     """Whether a producer is idle since the largest record time of its last batch, and not since
     that batch was applied (K-EXPIRY; `ottla.broker.partition.expiry`)."""
+    copies_keep_mutex: bool = False
+    """Whether a copy of a batch in flight keeps its producer's mutex until the original has its
+    outcome, which becomes its own (RP-PARKING; `ottla.broker.partition.holding`)."""
+    resigns_on_failure: bool = False
+    """Whether a leader resigns when a producer's batch fails otherwise than by a gap: its time is
+    up, or it is malformed (RP-RESIGNS; `ottla.broker.partition.state`)."""
+    negative_sequences_judged: bool = False
+    """Whether a batch with a negative sequence is left to the rules of idempotence; otherwise it is
+    an invalid record (`ottla.broker.partition.inspector`)."""
+    first_stage_holds: bool = False
+    """Whether a connection begins no request before all batches of its last Produce have their
+    place in the log or their outcome (RP-FIRST-STAGE; `ottla.broker.wire.api.produce`)."""
+    bare_produce_answers: bool = False
+    """Whether an answer to Produce has only partition, error and base offset, and with an error the
+    least offset there is (RP-FIELDS; `ottla.broker.wire.api.produce`)."""
+    acks_checked_first: bool = False
+    """Whether acks out of range fail a whole Produce before its partitions are looked at, unless it
+    has a batch of a producer: then the connection is closed (RP-ACKS;
+    `ottla.broker.wire.api.produce`)."""
+    times_unlimited: bool = False
+    """Whether records may have any time, whatever the limits of their topic are (RP-TIMES;
+    `ottla.broker.node.replica_factory`)."""
+    installs_no_producers: bool = False
+    """Whether a replica that gets its state from another one's snapshot knows no producer from
+    before it (RP-RAFT-SNAPSHOT; `ottla.broker.partition.snapshots`)."""
+    keeps_from_log_start: bool = False
+    """Whether after a restart from a snapshot no batch below its log start is known any more, nor a
+    producer that had no other (RP-RAFT-SNAPSHOT; `ottla.broker.partition.snapshots`)."""
+
+    @property
+    def plain_produce(self) -> bool:
+        """Whether the usual Produce may take a short cut: no switch of its handler is on."""
+        return not (self.first_stage_holds or self.bare_produce_answers or self.acks_checked_first)
 
     @property
     def name(self) -> str:

@@ -45,7 +45,7 @@ class Compaction:
 class Outbox:
     """Finished tickets and a snapshot of a machine; its replica takes them at the end of a turn."""
 
-    __slots__ = ("after_append", "compaction", "enqueued", "now")
+    __slots__ = ("after_append", "compaction", "enqueued", "now", "resigns")
 
     def __init__(self) -> None:
         self.now: list[Ticket] = []
@@ -57,6 +57,9 @@ class Outbox:
         not answered yet."""
         self.compaction: Compaction | None = None
         """A snapshot to store."""
+        self.resigns: Term = 0
+        """The machine resigns the leadership of this term, which its answers tell of; 0: it does
+        not."""
 
 
 class Machine(Protocol):

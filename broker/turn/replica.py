@@ -193,8 +193,17 @@ class Replica:
             self._settle_due(effects, now)
         outbox = self.machine.outbox
         if outbox.now or outbox.after_append or outbox.enqueued:
+            if outbox.resigns:
+                self._resign(effects, now)
             self._hand_over(effects)
         return effects
+
+    def _resign(self, effects: Effects, now: Micros) -> None:
+        """The machine resigns, if the term is still the one that it means."""
+        term, self.machine.outbox.resigns = self.machine.outbox.resigns, 0
+        if self.core.term == term:
+            self.core.step_down(now)
+            self._settle(effects, now)
 
     def _take_in(self, inbox: Sequence[Input], effects: Effects, now: Micros) -> None:
         core, machine = self.core, self.machine

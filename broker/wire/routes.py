@@ -47,6 +47,11 @@ class Routes(dict[int, Route]):
     ran in the process before.
     """
 
+    def __init__(self, *, short: bool = True):
+        super().__init__()
+        self._short = short
+        """Whether Produce may take its short cut."""
+
     def find(self, key: int, version: int) -> Route:
         """The route of an API and version, made if it is the first time. Raises `FrameError`."""
         return self.get(key * 65536 + version) or self._make(key, version)
@@ -69,7 +74,7 @@ class Routes(dict[int, Route]):
             schema.header_tags,
             # The answer's schema says the same, but Produce does not import one for its answers.
             version >= table.BY_KEY[key].flexible_from and key != API_VERSIONS_KEY,
-            Shortcut(version) if key == PRODUCE_KEY else None,
+            Shortcut(version) if key == PRODUCE_KEY and self._short else None,
         )
         return route
 

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from mmap import mmap
 
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.wire.connection import Connection
 from ottla.broker.wire.half_frames import SMALL_BYTES, HalfFrames
 from ottla.broker.wire.host import Host
@@ -36,7 +37,7 @@ class Server:
     def __init__(self, host: Host):
         self.host = host
         self.slices = host.slices
-        self.routes = Routes()
+        self.routes = Routes(short=profile_named(host.config.profile).plain_produce)
         self.loop = asyncio.get_running_loop()
         self.paused = False
         self.address: tuple[str, int] = ("", 0)

@@ -69,11 +69,12 @@ def make_partition(
     voters: tuple[int, ...] = (1, 2, 3),
     profile: str = "reference",
     records: RecordRules = DEFAULT_RULES,
+    node: NodeId = 1,
 ) -> Partition:
-    """A fresh machine on node 1."""
+    """A fresh machine on a node; the driver leads as node 1."""
     settings = PartitionSettings(
         group=7,
-        node=1,
+        node=node,
         profile=profile_named(profile),
         max_message_bytes=10_000,
         min_insync_replicas=min_insync,

@@ -86,12 +86,27 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
             rulebook.epochs_apart,
         ),
         ("what was begun counts, whatever became of it", rulebook.begun_counts),
+        (
+            "a newer epoch wipes what is known of its producer; else epochs are not compared",
+            rulebook.newer_epoch_wipes,
+        ),
+        ("a refusal stands after the barrier", rulebook.judged_once),
         ("a batch in flight takes the place of a finished one", rulebook.appended_counts),
         ("a connection has one produce request under way", profile.one_stage),
         ("a connection has one request under way, of any kind", profile.one_at_a_time),
         ("of two batches for a partition in a request the last counts", profile.last_twin_counts),
+        ("two batches for a partition in a request both count", profile.both_twins_count),
         ("acks=all and readers wait for all replicas in sync", profile.waits_for_all_in_sync),
         ("a producer is idle since the time of its last record", profile.expires_by_timestamp),
+        ("a copy of a batch in flight keeps the mutex", profile.copies_keep_mutex),
+        ("a leader resigns when a producer's batch fails", profile.resigns_on_failure),
+        ("negative sequences are left to the rules", profile.negative_sequences_judged),
+        ("a connection waits until all batches have their places", profile.first_stage_holds),
+        ("answers to Produce have the base offset alone", profile.bare_produce_answers),
+        ("acks are checked first, and not those of producers", profile.acks_checked_first),
+        ("records of any time are stored", profile.times_unlimited),
+        ("another replica's snapshot brings no producers", profile.installs_no_producers),
+        ("a restart forgets batches below the log start", profile.keeps_from_log_start),
     ):
         yield f"| {told} | {'yes' if holds else 'no'} |\n"
 

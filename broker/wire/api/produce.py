@@ -20,7 +20,8 @@ Then each batch goes to its partition as a `ProduceTicket`, and the partition do
 producer id. From version 8 on the answer names the faulty records. If records are null, Kafka
 answers nothing; here the answer is INVALID_RECORD. If a request has an existing partition twice,
 Kafka silently drops the earlier batch; here the answer is INVALID_REQUEST, and nothing is stored,
-unless the profile does as Kafka does (`Profile.last_twin_counts`).
+unless the profile does as Kafka does (`Profile.last_twin_counts`), or stores both as Redpanda does
+(`Profile.both_twins_count`).
 
 The answer comes when every partition of the request has its outcome. With acks=0 there is no
 answer, and an error closes the connection (promise-P2). The usual request of a producer takes a
@@ -55,6 +56,8 @@ from ottla.log.types import BATCH_HEADER_BYTES, CODEC_MASK, TRANSACTIONAL_BIT, R
 from ottla.raft.types import Micros
 
 ACKS = (-1, 0, 1)
+LEAST_OFFSET = -(2**63)
+"""What stands in an answer for an offset that nobody has set (redpanda #6685)."""
 ZSTD = 4
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
@@ -195,6 +198,7 @@ class Several:
         self.items = items
         self.acks = acks
         self.call = call
+        self.profile = profile_named(call.host.config.profile)
         self.waiting = 0
         self.holds = False
         """A batch takes long to check, and the connection begins no request meanwhile."""
@@ -204,7 +208,12 @@ class Several:
         host = self.call.host
         deadline, wall_ms = host.now() + timeout, host.wall_ms()
         refusal = yield from _request_refusal(self.items, self.call)
-        if profile_named(host.config.profile).last_twin_counts:
+        if refusal is None and self.profile.acks_checked_first and self.acks not in ACKS:
+            if any(_is_of_producer(item) for item in self.items):
+                self.call.close(f"produce of a producer with acks={self.acks}")
+                return
+            refusal = Refusal(ErrorCode.INVALID_REQUIRED_ACKS)
+        if self.profile.last_twin_counts:
             self.items = [*{(item.topic, item.index): item for item in self.items}.values()]
         refusal = refusal or (yield from self._judge())
         if refusal is not None:
@@ -236,10 +245,10 @@ class Several:
         """Steps 4 to 6 for each partition. The result is the refusal of the whole request, if
         any."""
         times: dict[tuple[str, int], int] = {}
-        for item in self.items:
+        for item in () if self.profile.both_twins_count else self.items:
             times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
         for item in self.items:
-            if times[item.topic, item.index] > 1 and _exists(item, self.call.host):
+            if times.get((item.topic, item.index), 1) > 1 and _exists(item, self.call.host):
                 item.answer = PartitionProduced(item.index, ErrorCode.INVALID_REQUEST)
             else:
                 item.answer = self.unreadable(item)
@@ -272,13 +281,23 @@ class Several:
         if takes_long(ticket.batch) and not self.holds:
             self.holds = True
             self.call.hold()
+        if self.profile.first_stage_holds:
+            ticket.on_enqueued = self.call.guarded(self._dispatched)
+            self.call.hold()
         self.call.host.submit(replica, ticket)
+
+    def _dispatched(self, ticket: ProduceTicket) -> None:
+        """One batch has its place in the log, or its outcome."""
+        if ticket.on_enqueued is not None:
+            ticket.on_enqueued = None
+            self.call.release()
 
     def done(self, ticket: ProduceTicket) -> None:
         """One partition has its outcome."""
         item = ticket.owner
         assert isinstance(item, Item)
         item.answer = outcome_of(item.index, ticket)
+        self._dispatched(ticket)
         self._end()
 
     def _end(self) -> None:
@@ -295,11 +314,15 @@ class Several:
 
     def _answers(self) -> Steps:
         found: dict[str, dict[int, PartitionProduced]] = {}
+        apart = self.profile.both_twins_count
         failed = ErrorCode.NONE
         for item in self.items:
             answer = item.answer
             assert answer is not None
-            found.setdefault(item.topic, {})[item.index] = answer
+            if self.profile.bare_produce_answers:
+                answer = _bare(answer)
+            answers = found.setdefault(item.topic, {})
+            answers[len(answers) if apart else item.index] = answer
             failed = failed or answer.error
             yield 1
         if self.acks == 0:
@@ -307,6 +330,16 @@ class Several:
             return
         topics = [TopicProduced(topic, list(each.values())) for topic, each in found.items()]
         self.call.answer(answer_of(self.call.host, topics))
+
+
+def _bare(answer: PartitionProduced) -> PartitionProduced:
+    """The answer with partition, error and base offset alone."""
+    base_offset = LEAST_OFFSET if answer.error else answer.base_offset
+    return PartitionProduced(answer.partition, answer.error, base_offset)
+
+
+def _is_of_producer(item: Item) -> bool:
+    return isinstance(item.batch, RecordBatch) and item.batch.producer_id >= 0
 
 
 def _request_refusal(items: list[Item], call: Call) -> Judging:

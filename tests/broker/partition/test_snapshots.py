@@ -104,7 +104,7 @@ def test_the_log_start_moves_again_while_a_snapshot_is_written():
     assert producers_in(driver) == driver.machine.table.snapshot()
 
 
-@pytest.mark.parametrize("profile", [each.name for each in PROFILES])
+@pytest.mark.parametrize("profile", [p.name for p in PROFILES if not p.keeps_from_log_start])
 @pytest.mark.usefixtures("small_turns")
 def test_what_is_committed_while_a_snapshot_is_read_is_applied_after_it(profile):
     driver = with_producers(5 * FEW, profile)
@@ -170,3 +170,41 @@ def test_a_turn_writes_and_reads_as_much_however_many_producers_there_are():
     assert more == pytest.approx((writing, reading), rel=0.01)
     assert writing < 100 * AT_ONCE
     assert reading < 600 * AT_ONCE
+
+
+# ---- what a profile does not keep
+
+
+def hydrated(profile: str, node: int) -> PartitionDriver:
+    """Node 1, from a snapshot that `node` took when offsets 0 and 1 were deleted, and the entry
+    behind it. Producer 7 wrote offset 0, 8 wrote 1 and 2."""
+    taker = PartitionDriver(make_partition(profile=profile, node=node))
+    taker.serve()
+    for producer, sequence in ((7, 0), (8, 0), (8, 1)):
+        taker.produce(producer, sequence)
+        taker.settle()
+    taker.delete_records(2)
+    taker.settle()
+    made = PartitionDriver(make_partition(profile=profile))
+    made.log = taker.log[: taker.compactions[-1].index]
+    made.restore(taker.compactions[-1])
+    made.receive(taker.log)
+    made.commit()
+    return made
+
+
+def test_another_replicas_snapshot_brings_no_producers() -> None:
+    """But what is behind it is applied. Redpanda's Raft snapshot is empty (RP-RAFT-SNAPSHOT)."""
+    known = hydrated("redpanda-24.3", node=2).machine.table.describe()["producers"]
+    assert {each: told["finished"] for each, told in known.items()} == {8: [[1, 1, 2, 0]]}
+    assert [*hydrated("redpanda-5157", node=2).machine.table.describe()["producers"]] == [
+        "7/0",
+        "8/0",
+    ]
+
+
+def test_a_restart_forgets_what_is_below_the_log_start() -> None:
+    known = hydrated("redpanda-24.3", node=1).machine.table.describe()["producers"]
+    assert {each: told["finished"] for each, told in known.items()} == {8: [[1, 1, 2, 0]]}
+    known = hydrated("reference", node=1).machine.table.describe()["producers"]
+    assert {each: len(told["finished"]) for each, told in known.items()} == {7: 1, 8: 2}

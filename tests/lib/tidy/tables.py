@@ -46,6 +46,7 @@ DECIDING = (
     "broker/node/hosting.py",
     "broker/profiles/",
     "broker/partition/expiry.py",
+    "broker/partition/holding.py",
     "broker/partition/showing.py",
     "broker/partition/inspector.py",
     "broker/partition/in_sync.py",
