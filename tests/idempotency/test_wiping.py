@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.idempotency.decisions import Accept, Reject
+from ottla.idempotency.decisions import Accept, Duplicate, Reject
 from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.sessions import make_table
 from ottla.idempotency.wiping import WipingTable
@@ -39,7 +39,9 @@ class Replica:
         self.table.apply(who, index * 10, 5, index=index, term=1)
 
     def offset(self, first, epoch=0):
-        return self.table.decide(BatchIdentity(7, epoch, first, first), 1).base_offset
+        decision = self.table.decide(BatchIdentity(7, epoch, first, first), 1)
+        assert isinstance(decision, Duplicate)
+        return decision.base_offset
 
 
 @pytest.fixture
