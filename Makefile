@@ -78,7 +78,7 @@ slow: install  ## run the tests that take seconds or build packages
 	$(PYTEST) -m "slow and not nightly" $(ARGS)
 
 nightly: install  ## run the tests that take minutes: clusters of Spark, 1,000 seeds, 20,000 damages
-	$(PYTEST) -m nightly $(ARGS)
+	$(PYTEST) -m nightly --timeout 0 $(ARGS)
 
 bench: install  ## measure
 	$(BIN)/python tests/bench/run.py $(ARGS)

@@ -55,9 +55,10 @@ def test_a_working_directory_that_was_removed_is_one_line(words, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most", [9, 12, 15, 20])
+@pytest.mark.parametrize("most", [9, 12, 15, 18])
 def test_too_few_descriptors_are_one_line(most):
-    """With 12, the event loop began, could not end, and left three tracebacks."""
+    """With 12, the event loop began, could not end, and left three tracebacks. (With 20 there are
+    enough, if nothing else is open: the broker is ready, and the test waits for ever.)"""
     line = in_a_shell("up", "--port", "0", before=f"ulimit -n {most};")
     assert "raise the limit of open files (ulimit -n)" in line
 
