@@ -19,8 +19,11 @@ again."""
 
 
 def rests(world: World) -> bool:
-    """Whether this run has a rest; the plain choice is none."""
-    return world.choices.stream("rest").below(ONE_RUN_IN) == 1
+    """Whether this run has a rest; the plain choice is none. There is none while a sync is
+    slow or stalled: a leader whose next batch waits behind it resigns, and rightly so."""
+    drawn = world.choices.stream("rest").below(ONE_RUN_IN) == 1
+    now = world.kernel.now
+    return drawn and all(disk.held_until <= now for disk in world.disks.values())
 
 
 def rest(world: World, clients: Asked, answered: Callable[[], None] | None) -> None:

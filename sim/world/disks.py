@@ -45,6 +45,8 @@ class SimDisk:
         self.medium.defer_syncs = True
         self.stream = choices.stream(f"disk {node}")
         self.stalled_until: Micros = 0
+        self.held_until: Micros = 0
+        """When the last sync ends that is slow or that a stall holds up; `heal` ends none."""
         self._hangs = False
         self._hung: list[Callable[[], None]] = []
         self.quiet = False
@@ -70,12 +72,14 @@ class SimDisk:
         if self._unflushed:
             self.cached = self._newest
         span = config.sync_us + exponential(stream, config.sync_jitter_us)
-        if not self.quiet and stream.chance(config.slow_sync_ppm):
-            span *= SLOW_TIMES
+        slow = not self.quiet and stream.chance(config.slow_sync_ppm)
+        ends = max(now + span * (SLOW_TIMES if slow else 1), self.stalled_until)
         if self._hangs:
             self._hung.append(ended)
-        else:
-            self._kernel.at(max(now + span, self.stalled_until), ended)
+            return
+        if ends > now + span:
+            self.held_until = max(self.held_until, ends)
+        self._kernel.at(ends, ended)
 
     def stall(self, span: Micros) -> None:
         """No sync ends within `span`. A stall that began earlier may last longer."""

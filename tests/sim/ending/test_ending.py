@@ -12,6 +12,7 @@ from ottla.broker.images import LeaderImage
 from ottla.broker.node.handover import hand_over
 from ottla.sim.chance.choices import Tape
 from ottla.sim.ending.ending import MS, Ending, NotLive
+from ottla.sim.ending.rest import rests
 from ottla.sim.invariants.judge import judge
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings.settings import RunConfig
@@ -286,3 +287,22 @@ def test_leaders_are_awaited_once_more_when_the_topics_have_come_right():
     """The controller's leader, just healed, resigned while topics were waited for (203576)."""
     outcome = run(203576, RunConfig(load_ms=1_000, records=12, fault_every_ms=250))
     assert outcome.verdict is Verdict.OK, outcome.reason
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_run_does_not_rest_while_a_sync_is_held_up(slow):
+    """Seeds 200160 and 201402 (`load_ms=1000 records=12 fault_every_ms=250`): a sync began before
+    the faults ended, it ended long after, and meanwhile a leader resigned in the rest."""
+    config = RunConfig(producers=0, consumers=0, slow_sync_ppm=1_000_000 if slow else 0)
+    world, _ = begun(config, Tape({"rest": {0: 1, 1: 1}}))
+    disk = world.disks[2]
+    ended: list[int] = []
+    if not slow:
+        disk.stall(50 * MS)
+    disk.sync(lambda: ended.append(world.kernel.now))
+    world.heal(world.able)
+    assert not disk.stalls
+    assert not rests(world)
+    world.kernel.run(world.kernel.now + 100 * MS)
+    assert ended
+    assert rests(world)
