@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ottla.raft.roles import Role
+from ottla.raft.types import GroupId, Term
 from ottla.sim.ending.probes import Asked
 from ottla.sim.world.world import World
 
@@ -19,11 +21,21 @@ again."""
 
 
 def rests(world: World) -> bool:
-    """Whether this run has a rest; the plain choice is none. There is none while a sync is
-    slow or stalled: a leader whose next batch waits behind it resigns, and rightly so."""
-    drawn = world.choices.stream("rest").below(ONE_RUN_IN) == 1
-    now = world.kernel.now
-    return drawn and all(disk.held_until <= now for disk in world.disks.values())
+    """Whether this run has a rest; the plain choice is none. There is none either while something
+    that began under faults may still depose a leader, and rightly so."""
+    return world.choices.stream("rest").below(ONE_RUN_IN) == 1 and _calm(world)
+
+
+def _calm(world: World) -> bool:
+    """Whether no sync is slow or stalled, no leadership is handed over, and no election is under
+    way: all replicas of a group know the same term."""
+    now, terms = world.kernel.now, dict[GroupId, Term]()
+    for life in world.lives.values():
+        for replica in life.view.replicas():
+            settled = replica.role in {Role.LEADER, Role.FOLLOWER} and not replica.successor
+            if not settled or terms.setdefault(replica.group, replica.term) != replica.term:
+                return False
+    return all(disk.held_until <= now for disk in world.disks.values())
 
 
 def rest(world: World, clients: Asked, answered: Callable[[], None] | None) -> None:

@@ -306,3 +306,19 @@ def test_a_run_does_not_rest_while_a_sync_is_held_up(slow):
     world.kernel.run(world.kernel.now + 100 * MS)
     assert ended
     assert rests(world)
+
+
+def test_a_run_does_not_rest_while_a_leader_hands_over():
+    """Seed 202475, with the same settings: the transfer began before the faults ended, and its
+    target was to catch up first."""
+    world, _ = begun(RunConfig(producers=0, consumers=0), Tape({"rest": {0: 1, 1: 1, 2: 1}}))
+    world.until(lambda: world.leader(0) is not None, 10_000 * MS, "a leader")
+    leader = world.leader(0)
+    assert leader is not None
+    assert rests(world)
+    target = next(node for node in world.replicas(0) if node != leader.node_id)
+    assert hand_over(leader.node, world.replicas(0)[leader.node_id].group, target)
+    assert not rests(world)
+    world.until(lambda: world.leader(0) is world.lives[target], 10_000 * MS, "another leader")
+    world.kernel.run(world.kernel.now + 1_000 * MS)
+    assert rests(world)
