@@ -16,7 +16,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol, Self
 
@@ -60,6 +60,16 @@ class Broker(Protocol):
 
     def __exit__(self, *_: object) -> None:
         """End."""
+
+
+class Player(Broker, Protocol):
+    """A broker that plays whatever it is given."""
+
+    def play_all(
+        self, cases: Sequence[Case], versions: Versions, like: Sequence[Transcript] = ()
+    ) -> list[Transcript]:
+        """Play cases one after the other. `like`: what another broker was asked in them, to whose
+        requests these are equal where the two stand alike. Raises `CompareError`."""
 
 
 def names_of(case: Case, run_name: str) -> dict[str, str]:
@@ -132,12 +142,23 @@ class ProfileBroker:
 
     def play(self, case: Case, versions: Versions) -> Transcript:
         """See `Broker`."""
-        start = Start(self.name, versions, names_of(case, "0"), EPOCH_MS)
+        return self.play_all([case], versions)[0]
 
-        async def played(address: tuple[str, int]) -> Transcript:
-            return await _played(case, start, address, None)
+    def play_all(
+        self, cases: Sequence[Case], versions: Versions, like: Sequence[Transcript] = ()
+    ) -> list[Transcript]:
+        """See `Player`: on one node, whose start takes as long as some dozen requests."""
 
-        found: Transcript = self._run(played)
+        async def played(address: tuple[str, int]) -> list[Transcript]:
+            found = []
+            for number, case in enumerate(cases):
+                start = Start(self.name, versions, names_of(case, "0"), EPOCH_MS)
+                if like:
+                    start = start._replace(frames=_frames(case, start, like[number]))
+                found.append(await _played(case, start, address, None))
+            return found
+
+        found: list[Transcript] = self._run(played)
         return found
 
     def _run(self, program: Callable[[tuple[str, int]], Any]) -> Any:
@@ -159,6 +180,15 @@ class ProfileBroker:
             return run(main, seed=SEED, patches=_OURS).result
         except ConfigError as error:
             raise CompareError(str(error)) from None
+
+
+def _frames(case: Case, start: Start, like: Transcript) -> dict[int, bytes]:
+    """The requests of another broker that are the same here: if topics have the same names, the
+    clocks the same time and the APIs the same versions, all but those that refer to an answer."""
+    if (start.names, start.now, start.versions) != (like.names, like.now, like.versions):
+        return {}
+    own = {each.number for each in case.steps if each.refers}
+    return {each.step: each.request for each in like.replies if each.step not in own}
 
 
 # ---- a broker at an address
@@ -201,6 +231,12 @@ class LiveBroker:
             return self._runner.run(_played(case, start, self._address, self._only_broker))
         except OSError as error:
             raise CompareError(f"{self.name}: {error.strerror or error}; is it up?") from None
+
+    def play_all(
+        self, cases: Sequence[Case], versions: Versions, like: Sequence[Transcript] = ()
+    ) -> list[Transcript]:
+        """See `Player`; `like` does not help, because names of topics are those of this run."""
+        return [self.play(each, versions) for each in cases]
 
     async def _look(self) -> None:
         """Ask what it serves, and whether there are other brokers."""

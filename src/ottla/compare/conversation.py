@@ -18,9 +18,8 @@ from typing import NamedTuple, TypeAlias
 
 from ottla.broker.client import MAX_ANSWER_BYTES
 from ottla.compare.case import Case, Outcome, Raw, Request, Step, Wait
-from ottla.compare.fields import Fields
-from ottla.compare.requests import Situation, Versions, frame_of
-from ottla.compare.transcript import Reply, Transcript, expects_answer, read_answer, resolver
+from ottla.compare.requests import Situation, Versions, frame_of, with_correlation_id
+from ottla.compare.transcript import Reply, Transcript, expects_answer, reply_to, resolver
 
 PATIENCE_SECONDS = 8.0
 """How long an answer may take; a case whose step expects silence waits `SILENCE_SECONDS`."""
@@ -39,6 +38,9 @@ class Start(NamedTuple):
     versions: Versions
     names: Mapping[str, str]
     now: int
+    frames: Mapping[int, bytes] = {}
+    """Frames by the number of their step, from a broker that was asked the same; those that are not
+    there are built."""
 
 
 @dataclass
@@ -170,7 +172,11 @@ class Conversation:
         if isinstance(step.ask, Raw):
             return _Asked(step, number, step.ask.data, answered=False)
         assert isinstance(step.ask, Request)
-        frame = frame_of(step.ask, number, self._situation)
+        known = self._start.frames.get(step.number)
+        if known is None:
+            frame = frame_of(step.ask, number, self._situation)
+        else:
+            frame = with_correlation_id(known, number)
         return _Asked(step, number, frame, answered=expects_answer(step))
 
     def _probe(self, channel: _Channel) -> None:
@@ -184,12 +190,9 @@ class Conversation:
         assert step is not None
         outcome = await channel.wait(asked, _patience(step))
         frame, at = channel.answers.get(asked.correlation_id, (None, asked.at))
-        fields: Fields = {}
-        unread = ""
-        if frame is not None:
-            fields, unread = read_answer(step, frame, self._start.versions)
         took = round((at - asked.at) * 1000, 3)
-        reply = Reply(step.number, outcome, asked.frame, frame, took, fields, unread)
+        versions = self._start.versions
+        reply = reply_to(step, outcome, asked.frame, frame, took=took, versions=versions)
         self._replies[step.number] = reply
 
     async def _channel(self, name: str) -> _Channel:

@@ -50,6 +50,12 @@ _NAMED_KEYS = ("name", "topic", "topic_names")
 def load(path: Path, name: str | None = None) -> Case:
     """The case of a file. Raises `CaseError`."""
     told = read_file(path, path.name if name is None else f"{name}.toml")
+    return read_case(told, name or path.stem)
+
+
+def read_case(told: Table, name: str, *, build: bool = True) -> Case:
+    """The case of a table. `build` builds each request once, to find a value that does not fit its
+    field; who knows that all fit leaves it. Raises `CaseError`."""
     schema = told.whole("schema")
     if schema != SCHEMA:
         raise told.wrong("schema", f"is {schema}; {SCHEMA} is the only one there is")
@@ -62,9 +68,9 @@ def load(path: Path, name: str | None = None) -> Case:
     absent = tuple(told.texts("absent", []))
     names = [*(each.name for each in topics), *absent]
     _check_topics(told, names)
-    steps = _steps(told, names)
+    steps = _steps(told, names, build=build)
     case = Case(
-        name=name or path.stem,
+        name=name,
         title=title,
         sources=sources,
         needs=_needs(told, steps),
@@ -120,14 +126,14 @@ def _needs(told: Table, steps: Iterable[Step]) -> dict[str, int]:
 # ---- steps
 
 
-def _steps(told: Table, names: list[str]) -> tuple[Step, ...]:
+def _steps(told: Table, names: list[str], *, build: bool) -> tuple[Step, ...]:
     given = told.take("steps", list, "a list of tables, [[steps]]")
     if not 1 <= len(given) <= MOST_STEPS:
         raise told.wrong("steps", f"has {len(given)} elements; 1 to {MOST_STEPS} are possible")
     known: set[str] = set()
     steps: list[Step] = []
     for number, each in enumerate(given, 1):
-        step = _step(told.table(f"steps[{number}]", each), number, names)
+        step = _step(told.table(f"steps[{number}]", each), number, names, build=build)
         if step.pipelined and (not steps or isinstance(steps[-1].ask, Wait)):
             where = f"steps[{number}].pipelined"
             raise told.wrong(where, "is true; there is no request just before it")
@@ -161,12 +167,13 @@ def _references(value: Any) -> Iterator[str]:
         yield from _references(vars(value))
 
 
-def _step(told: Table, number: int, names: list[str]) -> Step:
+def _step(told: Table, number: int, names: list[str], *, build: bool) -> Step:
     ask = _ask(told)
     if isinstance(ask, Wait):
         _check_wait(told)
     if isinstance(ask, Request):
         _check_names(told, ask.fields, names)
+    if isinstance(ask, Request) and build:
         _try(told, ask)
     expect = read_expectation(told, "expect", ask, told.anything("expect", "answered"), None)
     differs = told.table("differs", told.anything("differs", {}))
@@ -185,6 +192,7 @@ def _step(told: Table, number: int, names: list[str]) -> Step:
         pipelined=told.truth("pipelined"),
         expect=expect,
         differs=found,
+        refers=any(_references(ask)),
     )
     told.done()
     return step

@@ -14,12 +14,10 @@ from typing import Any, Self
 
 from ottla.compare.case import Case, Outcome, Raw, Request
 from ottla.compare.errors import CompareError
-from ottla.compare.fields import Fields
-from ottla.compare.requests import Situation, Versions, frame_of
-from ottla.compare.transcript import Reply, Transcript, read_answer, resolver
+from ottla.compare.requests import Situation, Versions, frame_of, with_correlation_id
+from ottla.compare.transcript import Reply, Transcript, reply_to, resolver
 
 BROKER_FILE = "broker.json"
-_CORRELATION_ID = slice(8, 12)
 
 
 def record_broker(folder: Path, name: str, versions: Versions) -> None:
@@ -89,13 +87,10 @@ class RecordedBroker:
             if not _same(step.ask, request, situation):
                 raise CompareError(f"{case.name} has changed since it was recorded: record it anew")
             response = None if each["response"] is None else bytes.fromhex(each["response"])
-            fields: Fields = {}
-            unread = ""
-            if response is not None:
-                fields, unread = read_answer(step, response, versions)
             outcome, took = Outcome(each["outcome"]), float(each["took"])
-            reply = Reply(step.number, outcome, request, response, took, fields, unread)
-            replies[step.number] = reply
+            replies[step.number] = reply_to(
+                step, outcome, request, response, took=took, versions=versions
+            )
         return Transcript(case.name, self.name, now, names, versions, tuple(replies.values()))
 
 
@@ -103,9 +98,8 @@ def _same(ask: object, request: bytes, situation: Situation) -> bool:
     if isinstance(ask, Raw):
         return ask.data == request
     assert isinstance(ask, Request)
-    made = bytearray(frame_of(ask, 0, situation))
-    made[_CORRELATION_ID] = request[_CORRELATION_ID]
-    return bytes(made) == request
+    made = frame_of(ask, 0, situation)
+    return made == with_correlation_id(request, 0)
 
 
 def _read(path: Path) -> Any:

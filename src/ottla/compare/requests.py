@@ -82,6 +82,11 @@ def frame_of(request: Request, correlation_id: int, situation: Situation) -> byt
     return _HEAD.pack(size, request.key, version, correlation_id, length) + tail
 
 
+def with_correlation_id(frame: bytes, correlation_id: int) -> bytes:
+    """A frame with another correlation id."""
+    return frame[:8] + correlation_id.to_bytes(4) + frame[12:]
+
+
 def _body(request: Request, version: int, situation: Situation) -> bytes:
     schema = request_schema(request.key, version)
     try:

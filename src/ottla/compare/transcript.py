@@ -7,7 +7,8 @@ them; `names` has what the case calls them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from ottla.broker.errors import FrameError
@@ -31,9 +32,23 @@ class Reply:
     """The frame of the answer, with its length."""
     took: float
     """Milliseconds until the answer; 0 without one."""
-    fields: Fields
-    unread: str = ""
-    """Why the answer could not be decoded."""
+    read: Callable[[], tuple[Fields, str]] = field(compare=False, repr=False)
+    """Decodes the answer. Of most answers nobody asks for a field, because the bytes of two brokers
+    are equal; so it is called only when somebody does."""
+
+    @cached_property
+    def _answer(self) -> tuple[Fields, str]:
+        return self.read()
+
+    @property
+    def fields(self) -> Fields:
+        """The fields of the answer; none without one."""
+        return self._answer[0]
+
+    @property
+    def unread(self) -> str:
+        """Why the answer could not be decoded; empty if it could."""
+        return self._answer[1]
 
 
 @dataclass(frozen=True)
@@ -55,9 +70,25 @@ class Transcript:
         return next((each for each in self.replies if each.step == step), None)
 
 
-def read_answer(step: Step, frame: bytes, versions: Versions) -> tuple[Fields, str]:
+def reply_to(
+    step: Step,
+    outcome: Outcome,
+    request: bytes,
+    response: bytes | None,
+    *,
+    took: float,
+    versions: Versions,
+) -> Reply:
+    """The reply to a step; `response` begins with its length."""
+    read = partial(read_answer, step, response, versions)
+    return Reply(step.number, outcome, request, response, took, read)
+
+
+def read_answer(step: Step, frame: bytes | None, versions: Versions) -> tuple[Fields, str]:
     """The fields of an answer, and why it could not be read if so; `frame` begins with its
     length."""
+    if frame is None:
+        return {}, ""
     ask = step.ask
     if not isinstance(ask, Request) or ask.key not in API_NAMES:
         return {}, "no schema is known for this request"
