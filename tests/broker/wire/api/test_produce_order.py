@@ -100,6 +100,19 @@ def test_a_batch_that_ends_inside_its_header_is_the_partitions_business(version,
     run(test, default_host(hold=True))
 
 
+def test_in_kafka_a_batch_beside_one_that_cannot_be_read_is_stored_whatever_the_answer():
+    """The answer is that of the last unreadable one; the good one was dropped, in either order."""
+
+    async def test(wire):
+        client = await wire.client()
+        for first, second in ((GOOD, GOOD + GOOD), (GOOD + GOOD, GOOD)):
+            response = await request(client, ("t", 0, first), ("t", 0, second))
+            assert errors(response) == {("t", 0): E.INVALID_RECORD}
+        assert ends(wire.host) == [2, 0, 0]
+
+    run(test, default_host(profile="kafka-4.3"))
+
+
 def test_in_kafka_the_last_batch_of_a_partition_counts():
     """The first one is dropped without a word."""
 
