@@ -225,3 +225,66 @@ def test_a_file_that_is_no_case_is_told_in_one_line(tmp_path):
         "ottla: bad.toml: steps[1].produce.acsk is no key here: there is no acsk; did you mean "
         "acks?\n"
     )
+
+
+# ---- random requests
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory):
+    """What a short fuzz of two profiles that differ printed, and the folder in which it was run."""
+    folder = tmp_path_factory.mktemp("fuzzed")
+    two = ("--target", "reference", "--against", "kafka-4.3")
+    files = ("--json", folder / "out.json", "--junit", folder / "out.xml")
+    done = forked("compare", *two, "--fuzz", 100, "--seed", 14, "--out", folder / "mine", *files)
+    return done, folder
+
+
+@pytest.mark.slow
+def test_random_requests_to_two_profiles_find_where_they_differ(fuzzed):
+    done, folder = fuzzed
+    assert done.returncode == 1, done.stderr
+    (case,) = (folder / "mine").iterdir()
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("DIFFERS   fuzz/")
+    how = rf" *\d steps? shows? it: {re.escape(str(case))}; --fuzz \d+ finds it again"
+    assert any(re.fullmatch(how, each) for each in lines)
+    assert lines[-1].startswith("reference against kafka-4.3: 100 steps of seed 14 in ")
+    assert json.loads((folder / "out.json").read_text(encoding="utf-8"))["drawn"]["seed"] == 14
+    assert "<failure" in (folder / "out.xml").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_case_that_is_written_shows_the_difference_again(fuzzed):
+    two = ("--target", "reference", "--against", "kafka-4.3")
+    again = forked("compare", *two, "--cases", fuzzed[1] / "mine")
+    assert again.returncode == 1, again.stdout
+    assert "1 case, 0 alike, 1 differs" in again.stdout
+
+
+def test_a_profile_against_itself_has_no_difference(tmp_path):
+    two = ("--target", "reference", "--against", "reference")
+    done = forked("compare", *two, "--fuzz", 30, "--out", tmp_path / "none")
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert line.endswith("30 steps of seed 1 in 1 sequence, no difference")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--fuzz", 9, "--cases", "*"], "--fuzz draws requests and asks them, so --cases has no"),
+        (["--fuzz", 9, "--record", "x"], "--fuzz draws requests and asks them, so --record has no"),
+        (["--seed", 9], "--seed is about what is drawn; add --fuzz N"),
+        (["--out", "x"], "--out is about what is drawn; add --fuzz N"),
+        (["--fuzz", 0], "--fuzz"),
+        (["--html", "x", "--json", "x"], "--html and --json both name x; name two files"),
+        (["--junit", "x", "--json", "./x"], "--json and --junit both name x; name two files"),
+    ],
+)
+def test_options_that_do_not_fit_are_told_in_one_line(options, told):
+    done = forked("compare", "--target", "reference", "--against", "reference", *options)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert told in line

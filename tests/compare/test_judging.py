@@ -333,5 +333,9 @@ def test_a_list_that_is_none_is_refused(tmp_path, text, told):
 
 def test_every_entry_of_the_list_is_about_a_case():
     names = [each.name for each in every_case()]
-    for each in load_explanations():
-        assert any(each.about(name, "reference") for name in names), each.told()
+    listed = load_explanations()
+    proved = [each for each in listed if any(each.about(name, "reference") for name in names)]
+    for each in listed:
+        # One about random requests has the reason of one that a case proves.
+        random = each.case == "fuzz/*" and each.other != "*"
+        assert each in proved or (random and any(each.reason == e.reason for e in proved)), each

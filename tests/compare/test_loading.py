@@ -283,7 +283,6 @@ def test_no_case_says_the_same_as_another():
     [
         "requires = { nodes = 3 }\n" + STEP,
         "[[steps]]\nkill = { node = 1 }\n",
-        "[[steps]]\nfuzz = { steps = 100 }\n",
     ],
 )
 def test_what_a_case_cannot_ask_for_yet_is_refused(tmp_path, text):

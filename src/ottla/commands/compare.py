@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ottla.commands import usage
-from ottla.commands.sim.asking import check_out
-from ottla.commands.sim.explaining import check_page, write
+from ottla.commands.compare_files import AsJson, Files, Html, Junit
+from ottla.commands.compare_fuzz import OUT, SEED, check_fuzz, hunt
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say
 from ottla.commands.usage import UsageError, refused
@@ -57,14 +57,16 @@ Cases = Annotated[
 ]
 
 
-class _Files(NamedTuple):
-    """What is written, beside what is printed."""
-
-    html: Path | None
-    json: Path | None
-    junit: Path | None
-    record: Path | None
-    """The folder of a recording."""
+Fuzz = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Instead of cases: N random requests.")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help=f"Of --fuzz: the same seed, the same requests.  [default: {SEED}]"),
+]
+Out = Annotated[
+    Path | None, usage.folder_option(f"Of --fuzz: where cases of differences go.  [default: {OUT}]")
+]
 
 
 def compare(
@@ -78,13 +80,9 @@ def compare(
     listing: Annotated[
         bool, typer.Option("--list", help="Only print which cases there are.")
     ] = False,
-    html: Annotated[Path | None, usage.file_option("Also write a page.", "--html")] = None,
-    as_json: Annotated[
-        Path | None, usage.file_option("Also write every answer as JSON.", "--json")
-    ] = None,
-    junit: Annotated[
-        Path | None, usage.file_option("Also write a JUnit report for a CI.", "--junit")
-    ] = None,
+    html: Html = None,
+    as_json: AsJson = None,
+    junit: Junit = None,
     record: Annotated[
         Path | None, usage.folder_option("Keep the target's answers in this folder.")
     ] = None,
@@ -95,6 +93,9 @@ def compare(
         Path | None,
         usage.file_option("A list of differences with their reasons, instead of Ottla's own."),
     ] = None,
+    fuzz: Fuzz = None,
+    seed: Seed = None,
+    out: Out = None,
 ) -> None:
     """Compare a broker with a profile, case by case: what each answers, and where they differ.
 
@@ -109,16 +110,24 @@ def compare(
         if listing:
             _list(_cases(cases))
             return
+        no_fuzz = {"--cases": cases, "--record": record, "--replay": replay}
+        draw = check_fuzz(fuzz, seed, out, no_fuzz)
         profile = usage.check_profile(against, "--against")
-        left, right, live = _brokers(target, replay, profile, wire=wire)
-        check_page(html)
-        for path in (as_json, junit):
-            check_out(path)
-        explanations, found = _explanations(explained), _cases(cases)
+        left, live = _target(target, replay, wire=wire)
+        right = _profile(profile, wire=wire)
+        files = Files(html, as_json, junit)
+        files.check()
+        explanations, found = _explanations(explained), [] if draw else _cases(cases)
+        # Refused clients are what this is about; nobody wants to read of them in the log.
+        logging.getLogger("ottla").addHandler(logging.NullHandler())
         with right, left:
             comparison = Comparison(left, right, profile, explanations, live)
-            status = _play(comparison, found, _Files(html, as_json, junit, record))
-    raise typer.Exit(status)
+            if draw is None:
+                _play(comparison, found, record)
+            else:
+                hunt(comparison, draw)
+            _end(comparison, files)
+    raise typer.Exit(comparison.status)
 
 
 @contextmanager
@@ -156,57 +165,61 @@ def _explanations(path: Path | None) -> list[Explanation]:
     return load_explanations(EXPLAINED if path is None else path)
 
 
-def _brokers(
-    target: str | None, replay: Path | None, against: str, *, wire: bool
-) -> tuple[Broker, Broker, bool]:
-    """The two brokers, and whether the target is one of its own. Raises `UsageError`."""
-    from ottla.compare.brokers import LiveBroker, ProfileBroker, WireBroker
+def _target(target: str | None, replay: Path | None, *, wire: bool) -> tuple[Broker, bool]:
+    """The broker to compare, and whether it is one of its own. Raises `UsageError`."""
+    from ottla.compare.brokers import LiveBroker
     from ottla.compare.recordings import RecordedBroker
 
     if (target is None) == (replay is None):
         raise UsageError("--target or --replay is wanted, and only one of them")
-    profile: Callable[[str], Broker] = WireBroker if wire else ProfileBroker
     if replay is not None:
-        return RecordedBroker(replay), profile(against), True
+        return RecordedBroker(replay), True
     address = _ADDRESS.fullmatch(str(target))
     if address is not None:
-        host, port = address["host"].strip("[]"), int(address["port"])
-        return LiveBroker(host, port), profile(against), True
+        return LiveBroker(address["host"].strip("[]"), int(address["port"])), True
     address_too = ", or an address such as localhost:9092"
-    name = usage.check_profile(str(target), "--target", address_too)
-    return profile(name), profile(against), False
+    return _profile(usage.check_profile(str(target), "--target", address_too), wire=wire), False
 
 
-def _play(comparison: Comparison, cases: list[Case], files: _Files) -> int:
-    """Play all cases, print what comes of each, write the files. Returns the exit status."""
-    from ottla.compare.telling import closing_lines, result_lines
+def _profile(name: str, *, wire: bool) -> Broker:
+    from ottla.compare.brokers import ProfileBroker, WireBroker
+
+    return WireBroker(name) if wire else ProfileBroker(name)
+
+
+def _play(comparison: Comparison, cases: list[Case], record: Path | None) -> None:
+    """Play all cases, and print what comes of each."""
+    from ottla.compare.telling import result_lines
 
     names = f"{comparison.target.name} and {comparison.other.name}"
-    if files.record is not None:
-        _record(files.record, comparison, None)
-    # Refused clients are what cases are about; nobody wants to read of them in the log.
-    logging.getLogger("ottla").addHandler(logging.NullHandler())
+    if record is not None:
+        _record(record, comparison, None)
     line, every = Line(), len(cases)
-    with interruptible(line, lambda: _interrupted(comparison, every, files)):
+    with interruptible(line, lambda: _interrupted(comparison, every, record)):
         line.doing(f"playing {cases[0].name} to {names}")
         for number, result in enumerate(comparison.run(cases), 1):
             for each in result_lines(result):
                 line.over(usage.one_line(each))
-            if files.record is not None:
-                _record(files.record, comparison, result)
+            if record is not None:
+                _record(record, comparison, result)
             coming = cases[number].name if number < every else "the end"
             line.show(f"{number} of {every} cases, next {coming}")
         line.clear()
+
+
+def _end(comparison: Comparison, files: Files) -> None:
+    """Print the figures, and write the files. Raises `UsageError` if nothing was compared."""
+    from ottla.compare.telling import closing_lines
+
     for told in closing_lines(comparison):
         say(told)
-    _write(files, comparison)
-    if all(each.left_out for each in comparison.results):
+    files.write(comparison)
+    if comparison.drawn is None and all(each.left_out for each in comparison.results):
         raise UsageError("every case was left out, so nothing was compared")
-    return comparison.status
 
 
-def _interrupted(comparison: Comparison, every: int, files: _Files) -> str:
-    kept = NOTHING if files.record is None else f"{files.record} has their answers"
+def _interrupted(comparison: Comparison, every: int, record: Path | None) -> str:
+    kept = NOTHING if record is None else f"{record} has their answers"
     return f"{len(comparison.results)} of {every} cases are done, {kept}"
 
 
@@ -220,16 +233,3 @@ def _record(folder: Path, comparison: Comparison, result: Result | None) -> None
             record(folder, result.target)
     except OSError as error:
         raise UsageError(f"--record {folder}: {refused(error, 'another folder')}") from None
-
-
-def _write(files: _Files, comparison: Comparison) -> None:
-    from ottla.compare.formats import in_json, in_junit
-
-    if files.json is not None:
-        write(files.json, in_json(comparison))
-    if files.junit is not None:
-        write(files.junit, in_junit(comparison))
-    if files.html is not None:
-        from ottla.report.compare.page import page
-
-        write(files.html, page(comparison))

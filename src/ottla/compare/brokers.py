@@ -55,21 +55,17 @@ class Broker(Protocol):
     def play(self, case: Case, versions: Versions) -> Transcript:
         """Play a case. Raises `CompareError` if that is not possible."""
 
-    def __enter__(self) -> Self:
-        """Begin."""
-
-    def __exit__(self, *_: object) -> None:
-        """End."""
-
-
-class Player(Broker, Protocol):
-    """A broker that plays whatever it is given."""
-
     def play_all(
         self, cases: Sequence[Case], versions: Versions, like: Sequence[Transcript] = ()
     ) -> list[Transcript]:
         """Play cases one after the other. `like`: what another broker was asked in them, to whose
         requests these are equal where the two stand alike. Raises `CompareError`."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
 
 
 def names_of(case: Case, run_name: str) -> dict[str, str]:
@@ -147,7 +143,7 @@ class ProfileBroker:
     def play_all(
         self, cases: Sequence[Case], versions: Versions, like: Sequence[Transcript] = ()
     ) -> list[Transcript]:
-        """See `Player`: on one node, whose start takes as long as some dozen requests."""
+        """See `Broker`: on one node, whose start takes as long as some dozen requests."""
 
         async def played(address: tuple[str, int]) -> list[Transcript]:
             found = []
@@ -235,7 +231,7 @@ class LiveBroker:
     def play_all(
         self, cases: Sequence[Case], versions: Versions, like: Sequence[Transcript] = ()
     ) -> list[Transcript]:
-        """See `Player`; `like` does not help, because names of topics are those of this run."""
+        """See `Broker`; `like` does not help, because names of topics are those of this run."""
         return [self.play(each, versions) for each in cases]
 
     async def _look(self) -> None:

@@ -124,8 +124,8 @@ class Step:
     expect: Expectation
     differs: Mapping[str, Expectation]
     """By profile: what it does instead."""
-    refers: bool = False
-    """Whether the request refers to an earlier answer."""
+    refers: tuple[str, ...] = ()
+    """The references in its request to earlier answers."""
 
     def expected_of(self, profile: str) -> Expectation:
         """What a profile does."""

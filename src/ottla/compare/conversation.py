@@ -65,6 +65,8 @@ class _Channel:
     asked: list[_Asked] = field(default_factory=list)
     answers: dict[int, tuple[bytes, float]] = field(default_factory=dict)
     """By correlation id: the frame, and when it came."""
+    latest: int = 0
+    """The highest correlation id of a request that must be answered and is."""
     disordered: set[int] = field(default_factory=set)
     closed: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -86,6 +88,8 @@ class _Channel:
     def _came(self, correlation_id: int, frame: bytes, at: float) -> None:
         for each in self.asked:
             if each.correlation_id == correlation_id:
+                if each.answered:
+                    self.latest = max(self.latest, correlation_id)
                 break
             if each.answered and each.correlation_id not in self.answers:
                 self.disordered.add(correlation_id)
@@ -94,10 +98,13 @@ class _Channel:
 
     def over(self, asked: _Asked) -> bool:
         """Whether it is known what became of a request."""
-        later = self.asked[self.asked.index(asked) + 1 :]
-        passed = any(each.correlation_id in self.answers for each in later if each.answered)
-        known = asked.correlation_id in self.answers or (passed and not asked.answered)
-        return known or self.closed
+        if asked.correlation_id in self.answers or self.closed:
+            return True
+        return self._passed(asked)
+
+    def _passed(self, asked: _Asked) -> bool:
+        """Whether it is a request without an answer, and a later one is answered."""
+        return not asked.answered and self.latest > asked.correlation_id
 
     async def wait(self, asked: _Asked, seconds: float) -> Outcome:
         """What becomes of a request."""
@@ -111,9 +118,7 @@ class _Channel:
             return Outcome.DISORDERED if disordered else Outcome.ANSWERED
         if not self.over(asked):
             return Outcome.SILENT
-        later = self.asked[self.asked.index(asked) + 1 :]
-        passed = any(each.correlation_id in self.answers for each in later if each.answered)
-        return Outcome.UNANSWERED if passed and not asked.answered else Outcome.CLOSED
+        return Outcome.UNANSWERED if self._passed(asked) else Outcome.CLOSED
 
 
 class Conversation:
@@ -161,9 +166,12 @@ class Conversation:
             mine = [asked for each, asked in written if each is channel]
             for each in mine:
                 each.at = now
-            channel.writer.write(b"".join(each.frame for each in mine))
+            # In one write: one more would fail if the broker has closed the connection meanwhile,
+            # and asyncio would drop what it has answered before.
+            frames = [each.frame for each in mine]
             if not all(each.answered for each in mine):
-                self._probe(channel)
+                frames.append(self._probe(channel))
+            channel.writer.write(b"".join(frames))
         for channel, asked in written:
             await self._await(channel, asked)
 
@@ -174,16 +182,17 @@ class Conversation:
         assert isinstance(step.ask, Request)
         known = self._start.frames.get(step.number)
         if known is None:
-            frame = frame_of(step.ask, number, self._situation)
+            # Loading has built it once; only what an answer is put into may not fit.
+            frame = frame_of(step.ask, number, self._situation, checked=not step.refers)
         else:
             frame = with_correlation_id(known, number)
         return _Asked(step, number, frame, answered=expects_answer(step))
 
-    def _probe(self, channel: _Channel) -> None:
+    def _probe(self, channel: _Channel) -> bytes:
         number, self._next = self._next, self._next + 1
         frame = frame_of(_PROBE, number, self._situation)
         channel.asked.append(_Asked(None, number, frame, answered=True))
-        channel.writer.write(frame)
+        return frame
 
     async def _await(self, channel: _Channel, asked: _Asked) -> None:
         step = asked.step

@@ -5,6 +5,9 @@ a live broker (or a recording) that does what the case says: then it is the prof
 broker that does not counts, whatever the profile does. So does a listed difference that is no
 longer there: the list must not grow stale. Between two profiles a listed place is a difference if
 the two differ there.
+
+An entry about `fuzz/*` is about random requests, which need not meet it. So it names the values
+that differ, too, and explains nothing else.
 """
 
 from __future__ import annotations
@@ -39,6 +42,10 @@ class Explanation(NamedTuple):
     """Globs over profiles."""
     reason: str
     source: str
+    target: str = "*"
+    """A glob over what the target answered."""
+    other: str = "*"
+    """A glob over what the other broker answered."""
 
     def about(self, case: str, profile: str) -> bool:
         """Whether it is about a case and a profile."""
@@ -52,7 +59,11 @@ class Explanation(NamedTuple):
         field = self.field.removesuffix(".length")
         right_field = path == field or path.endswith(f".{field}")
         right_step = self.step in {None, difference.step}
-        return right_field and right_step and self.about(difference.case, profile)
+        right_values = fnmatchcase(difference.target, self.target) and fnmatchcase(
+            difference.other, self.other
+        )
+        right_place = right_field and right_step and right_values
+        return right_place and self.about(difference.case, profile)
 
     def told(self) -> str:
         """The entry, for a message."""
@@ -82,6 +93,8 @@ def load_explanations(path: Path = EXPLAINED) -> list[Explanation]:
                 profiles=profiles,
                 reason=entry.text("reason"),
                 source=entry.text("source"),
+                target=entry.text("target", "*"),
+                other=entry.text("other", "*"),
             )
         )
         entry.done()

@@ -1,4 +1,8 @@
-"""A comparison for programs: as one JSON object, and as JUnit's XML for a CI."""
+"""A comparison for programs: as one JSON object, and as JUnit's XML for a CI.
+
+Of random requests the results are the differences, one of each kind; how much was drawn stands
+beside them, in JUnit as a test that passes.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ def in_json(comparison: Comparison) -> str:
         "profile": comparison.profile,
         "status": comparison.status,
         "counts": comparison.counts(),
+        "drawn": None if comparison.drawn is None else comparison.drawn._asdict(),
         "stale": [each._asdict() for each in comparison.stale()],
         "cases": [_case(each) for each in comparison.results],
     }
@@ -68,7 +73,7 @@ def in_junit(comparison: Comparison) -> str:
     suite = ET.Element(
         "testsuite",
         name=f"ottla compare: {comparison.target.name} against {comparison.other.name}",
-        tests=str(len(comparison.results) + len(stale)),
+        tests=str(len(comparison.results) + len(stale) + (comparison.drawn is not None)),
         failures=str(counts["differs"] + len(stale)),
         skipped=str(counts["left out"]),
         errors="0",
@@ -88,6 +93,9 @@ def in_junit(comparison: Comparison) -> str:
         elif each.differences:
             failure = ET.SubElement(test, "failure", message=_printable(each.case.title))
             failure.text = "\n".join(map(_printable, result_lines(each)))
+    if comparison.drawn is not None:
+        told = f"seed {comparison.drawn.seed}, {comparison.drawn.steps} steps"
+        ET.SubElement(suite, "testcase", classname="fuzz", name=told)
     for why in stale:
         test = ET.SubElement(suite, "testcase", classname="explained", name=why.told())
         ET.SubElement(test, "failure", message="is listed as explained, and no longer differs")

@@ -91,6 +91,14 @@ def compared(api: str, path: str, value: Plain, names: Mapping[str, str], now: i
     return value
 
 
+def is_exact(api: str, path: str, value: Plain, names: Mapping[str, str], now: int) -> bool:
+    """Whether a value means the same wherever it is answered: it is not free, no name of this run
+    alone, and no time of this broker's clock. `names` and `now` as in `compared`."""
+    plain = without_indexes(path)
+    free = any(row.api in {"*", api} and row.path.fullmatch(plain) for row in FREE)
+    return not free and compared(api, path, value, names, now) == value
+
+
 def comparable(api: str, fields: Fields, names: Mapping[str, str], now: int) -> dict[str, Plain]:
     """All fields of an answer as they are compared; `names` as the case calls its topics."""
     back = {real: called for called, real in names.items()}

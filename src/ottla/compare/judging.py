@@ -160,7 +160,7 @@ class _Pair:
         ask = self._step.ask
         api = ask.api if isinstance(ask, Request) else ""
         left, right = (
-            comparable(api, reply.fields, transcript.names, transcript.now)
+            comparable(api, transcript.called(reply), transcript.names, transcript.now)
             for reply, transcript in zip(self._replies, (self._target, self._other), strict=True)
         )
         uneven: list[str] = []

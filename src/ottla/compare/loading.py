@@ -15,7 +15,7 @@ from ottla.broker.profiles.named import PROFILES
 from ottla.broker.topics.names import name_refusal
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.codec import known_versions
-from ottla.compare.batches import LARGEST_VALUE
+from ottla.compare.batches import LARGEST_VALUE, Batch
 from ottla.compare.case import (
     MAIN,
     SCHEMA,
@@ -147,7 +147,7 @@ def _steps(told: Table, names: list[str], *, build: bool) -> tuple[Step, ...]:
 
 
 def _check_references(told: Table, step: Step, known: set[str]) -> None:
-    for text in _references((step.ask, step.expect, *step.differs.values())):
+    for text in (*step.refers, *_references((step.expect, *step.differs.values()))):
         named = text[1:].partition(".")[0]
         if named not in known:
             where = f"steps[{step.number}]"
@@ -155,14 +155,17 @@ def _check_references(told: Table, step: Step, known: set[str]) -> None:
 
 
 def _references(value: Any) -> Iterator[str]:
-    if is_reference(value):
-        yield value
-    elif isinstance(value, Mapping):
+    if isinstance(value, str):
+        if is_reference(value):
+            yield value
+    elif isinstance(value, dict):
         for each in value.values():
             yield from _references(each)
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _references(each)
+    elif isinstance(value, Batch):  # a record may look like a reference, and is none
+        yield from _references((value.producer, value.epoch, value.sequence))
     elif hasattr(value, "__dataclass_fields__"):
         yield from _references(vars(value))
 
@@ -192,7 +195,7 @@ def _step(told: Table, number: int, names: list[str], *, build: bool) -> Step:
         pipelined=told.truth("pipelined"),
         expect=expect,
         differs=found,
-        refers=any(_references(ask)),
+        refers=tuple(_references(ask)),
     )
     told.done()
     return step

@@ -8,7 +8,7 @@ refused, because the requests are compared byte for byte; only correlation ids m
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -75,6 +75,12 @@ class RecordedBroker:
         told = _read(path)
         found: Transcript = _value(path, lambda: self._transcript(case, versions, told))
         return found
+
+    def play_all(
+        self, cases: Sequence[Case], versions: Versions, like: Sequence[Transcript] = ()
+    ) -> list[Transcript]:
+        """What was answered to several; `like` is only looked at where requests are sent."""
+        return [self.play(each, versions) for each in cases]
 
     def _transcript(self, case: Case, versions: Versions, told: Any) -> Transcript:
         now, names = int(told["now"]), dict(told["names"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.compare.brokers import Broker
@@ -43,6 +44,19 @@ class Result:
         return "explained" if self.explained else "alike"
 
 
+class Drawn(NamedTuple):
+    """What was drawn, if no written cases were played: then the results are the differences that
+    were found, one of each kind."""
+
+    seed: int
+    steps: int
+    sequences: int
+    differing: int
+    """Sequences that differ."""
+    explained: int
+    """Differences that have their reason in the list."""
+
+
 @dataclass
 class Comparison:
     """Two brokers, and what the results so far come to."""
@@ -55,6 +69,7 @@ class Comparison:
     live: bool = False
     """Whether the target is a broker of its own, not another profile."""
     results: list[Result] = field(default_factory=list)
+    drawn: Drawn | None = None
 
     def run(self, cases: Iterable[Case]) -> Iterator[Result]:
         """Play each case to both brokers. Raises `CompareError` if one cannot be played."""
@@ -77,13 +92,19 @@ class Comparison:
             other = self._play(self.other, case, versions)
         except UnplayableError as error:
             return Result(case, target, left_out=str(error))
+        return self.explain(case, target, other, judge(case, target, other, self.profile))
+
+    def explain(
+        self, case: Case, target: Transcript, other: Transcript, found: Iterable[Difference]
+    ) -> Result:
+        """The result of a case with these differences, of which the list may explain some."""
         differences, explained = [], []
-        for each in judge(case, target, other, self.profile):
-            found = explanation_of(each, self.explanations, self.profile, live=self.live)
-            if found is None:
+        for each in found:
+            why = explanation_of(each, self.explanations, self.profile, live=self.live)
+            if why is None:
                 differences.append(each)
             else:
-                explained.append((each, found))
+                explained.append((each, why))
         return Result(case, target, other, differences, explained)
 
     @staticmethod
@@ -97,7 +118,10 @@ class Comparison:
             raise CompareError(told if case.name in told else f"{case.name}: {told}") from error
 
     def stale(self) -> list[Explanation]:
-        """Entries of the list whose cases were played, and that are about no difference."""
+        """Entries of the list whose cases were played, and that are about no difference. What was
+        drawn says nothing of them: it need not have met all."""
+        if self.drawn is not None:
+            return []
         played = [each for each in self.results if not each.left_out]
         found = [
             difference

@@ -12,7 +12,7 @@ from ottla.compare.case import Case, Outcome, Raw, Request, Step
 from ottla.compare.judging import OUTCOME, Difference
 from ottla.compare.matching import value_told
 from ottla.compare.requests import version_of
-from ottla.compare.running import Comparison, Result
+from ottla.compare.running import Comparison, Drawn, Result
 from ottla.compare.transcript import Reply, Transcript
 
 BYTES_A_LINE = 16
@@ -119,15 +119,37 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
             f"STALE     {each.told()} is listed as explained, and no longer differs: "
             "take it out of the list"
         )
+    names = f"{comparison.target.name} against {comparison.other.name}"
+    if comparison.drawn is not None:
+        yield f"{names}: {_drawn(comparison, comparison.drawn)}"
+        return
     counts = comparison.counts()
     told = [f"{counts['alike']} alike"]
     told += [f"{count} {word}" for word, count in counts.items() if word != "alike" and count]
-    names = f"{comparison.target.name} against {comparison.other.name}"
     yield f"{names}: {_cases(len(comparison.results))}, {', '.join(told)}"
+
+
+def _drawn(comparison: Comparison, drawn: Drawn) -> str:
+    """What came of random requests."""
+    told = (
+        f"{_many(drawn.steps, 'step')} of seed {drawn.seed} in {_many(drawn.sequences, 'sequence')}"
+    )
+    kinds = len(comparison.results)
+    if kinds:
+        kinds_told = "1 kind of difference" if kinds == 1 else f"{kinds} kinds of differences"
+        told += f", {kinds_told} in {_many(drawn.differing, 'sequence')}"
+    else:
+        told += ", no difference"
+    if drawn.explained:
+        told += f"; {_many(drawn.explained, 'difference')} as listed, with the reason"
+    return told
 
 
 def verdict(comparison: Comparison) -> str:
     """The result in one sentence."""
+    if comparison.drawn is not None:
+        names = f"{comparison.target.name} against {comparison.other.name}"
+        return f"{names}: {_drawn(comparison, comparison.drawn)}."
     counts, stale = comparison.counts(), len(comparison.stale())
     target, other = comparison.target.name, comparison.other.name
     played = len(comparison.results) - counts["left out"]
@@ -145,7 +167,11 @@ def verdict(comparison: Comparison) -> str:
 
 
 def _cases(count: int) -> str:
-    return f"{count} case" if count == 1 else f"{count} cases"
+    return _many(count, "case")
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def listed(case: Case) -> str:

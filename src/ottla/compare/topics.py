@@ -24,8 +24,9 @@ POLL_SECONDS = 0.01
 """The pause before a broker is asked again."""
 CALL_SECONDS = 60.0
 """How long a broker may take to answer a request about topics; it is told `_TIMEOUT_MS`."""
-CONFIGS = {"retention.ms": "-1"}
-"""Configs of every topic: records of a case have old times, and must not be deleted for that."""
+CONFIGS = {"retention.ms": "-1", "segment.ms": str(1 << 50)}
+"""Configs of every topic: records of a case have old times, and must neither be deleted for that
+nor lie in another segment than new ones, where a fetch ends."""
 _TIMEOUT_MS = 20_000
 _INVALID_CONFIG = ErrorCode.INVALID_CONFIG
 _GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -15,9 +15,12 @@ from ottla.broker.errors import FrameError
 from ottla.broker.wire.codec import API_NAMES, known_versions, response_schema, skip_tags
 from ottla.compare.case import Case, Outcome, Raw, Request, Step, Wait
 from ottla.compare.errors import CompareError
-from ottla.compare.fields import Field, Fields, decode
+from ottla.compare.fields import Field, Fields, Plain, decode
 from ottla.compare.requests import Versions, version_of
 from ottla.compare.tables import is_reference
+
+_INIT_PRODUCER_ID = (22).to_bytes(2)
+"""The key of that request, in its frame."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,25 @@ class Transcript:
     def reply(self, step: int) -> Reply | None:
         """The reply to a step; None for a wait."""
         return next((each for each in self.replies if each.step == step), None)
+
+    @cached_property
+    def given(self) -> Mapping[Plain, str]:
+        """The producer ids that the broker gave in this case, and what to call them: another broker
+        gave others."""
+        asked = [each for each in self.replies if each.request[4:6] == _INIT_PRODUCER_ID]
+        ids = [(each.fields.get("producer_id"), each.step) for each in asked]
+        return {id_.value: f"the id of step {step}" for id_, step in ids if id_ and id_.value != -1}
+
+    def called(self, reply: Reply) -> Fields:
+        """The fields of a reply, with such producer ids by their names."""
+        if not self.given:
+            return reply.fields
+        return {
+            path: each._replace(value=self.given.get(each.value, each.value))
+            if path.endswith(".producer_id")
+            else each
+            for path, each in reply.fields.items()
+        }
 
 
 def reply_to(

@@ -223,8 +223,7 @@ def test_a_folder_keeps_its_number_of_nodes(tmp_path, nodes):
         assert list(cluster.describe().topics) == ["t"]
 
 
-@pytest.mark.parametrize("command", ["fuzz", "proxy"])
-def test_there_is_no_command_for_what_is_later_work(command):
-    outcome = CliRunner().invoke(app, [command])
+def test_there_is_no_command_for_what_is_later_work():
+    outcome = CliRunner().invoke(app, ["proxy"])
     assert outcome.exit_code == 2
-    assert f"No such command '{command}'" in outcome.output
+    assert "No such command 'proxy'" in outcome.output

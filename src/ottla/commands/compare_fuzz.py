@@ -1,0 +1,94 @@
+"""`ottla compare --fuzz N`: random requests instead of written cases.
+
+The command prints each kind of difference as soon as it is shrunk, and writes it as a case.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.commands import usage
+from ottla.commands.compare_files import write_case
+from ottla.commands.sim.interrupting import NOTHING, interruptible
+from ottla.commands.sim.telling import Line, say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ottla.compare.fuzz.hunt import Found, Hunt
+    from ottla.compare.running import Comparison
+
+SEED = 1
+"""The seed of a hunt for which none is named."""
+OUT = Path("fuzz-cases")
+"""Where cases go if no folder is named."""
+
+
+class Draw(NamedTuple):
+    """What is drawn, and where it goes."""
+
+    steps: int
+    seed: int
+    out: Path
+
+
+def check_fuzz(
+    steps: int | None, seed: int | None, out: Path | None, others: Mapping[str, object]
+) -> Draw | None:
+    """What to draw; None: written cases are played. `others` are options that no hunt has. Raises
+    `UsageError`."""
+    if steps is None:
+        if seed is not None or out is not None:
+            option = "--seed" if seed is not None else "--out"
+            raise usage.UsageError(f"{option} is about what is drawn; add --fuzz N")
+        return None
+    for name, value in others.items():
+        if value:
+            raise usage.UsageError(f"--fuzz draws requests and asks them, so {name} has no place")
+    return Draw(steps, SEED if seed is None else seed, OUT if out is None else out)
+
+
+def hunt(comparison: Comparison, draw: Draw) -> None:
+    """Ask both, print and write what differs. Raises `CompareError` and `UsageError`."""
+    from ottla.compare.fuzz.hunt import Hunt
+    from ottla.compare.fuzz.kinds import Kind
+
+    line, going = Line(), Hunt(comparison, draw.seed, draw.steps)
+    with interruptible(line, lambda: _interrupted(going, draw)):
+        names = f"{comparison.target.name} and {comparison.other.name}"
+        line.doing(f"asking {names}, seed {draw.seed}")
+        for news in going.run():
+            if isinstance(news, Kind):
+                line.doing(f"shrinking a difference: {usage.one_line(news.told())}")
+                continue
+            if news is not None:
+                _show(line, news, write_case(draw.out, news))
+            line.show(_progress(going, draw))
+        line.clear()
+    for kind, count in going.differing.most_common():
+        sequences = "1 sequence" if count == 1 else f"{count} sequences"
+        say(usage.one_line(f"{sequences}: {kind.told()}"))
+
+
+def _progress(going: Hunt, draw: Draw) -> str:
+    kinds = f"{len(going.differing)} kinds of differences"
+    return f"{going.steps} of {draw.steps} steps, seed {draw.seed}, {kinds}"
+
+
+def _interrupted(going: Hunt, draw: Draw) -> str:
+    kept = f"{draw.out} has the cases" if going.differing else NOTHING
+    return f"{going.steps} of {draw.steps} steps are done, {kept}"
+
+
+def _show(line: Line, found: Found, path: Path) -> None:
+    from ottla.compare.telling import result_lines
+
+    for each in result_lines(found.result):
+        line.over(usage.one_line(each))
+    count = len(found.sketch["steps"])
+    if not found.again:
+        how = f"it did not show again, alone; {count} steps showed it once"
+    else:
+        how = "1 step shows it" if count == 1 else f"{count} steps show it"
+    line.over(f"          {how}: {path}; --fuzz {found.asked} finds it again")

@@ -1,0 +1,201 @@
+"""A hunt: sequence after sequence to two brokers, until enough steps are asked.
+
+Of a sequence only the first step that differs counts: what comes after it may differ for the same
+reason. The first difference of each kind is shrunk to a case that shows it alone; of the others
+only the number is kept. A sequence that does not differ leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from ottla.broker.wire.codec import API_NAMES
+from ottla.compare.case import Case
+from ottla.compare.errors import CompareError
+from ottla.compare.fuzz.drawing import draw_sequence
+from ottla.compare.fuzz.drawn import judge_drawn, with_expectations
+from ottla.compare.fuzz.kinds import Kind, first_of, kind_of
+from ottla.compare.fuzz.shrinking import Shrinker
+from ottla.compare.fuzz.sketch import Sketch, case_of, without_defaults
+from ottla.compare.judging import Difference
+from ottla.compare.requests import Versions
+from ottla.compare.running import Comparison, Drawn, Result
+from ottla.compare.transcript import Transcript
+
+AT_ONCE = 8
+"""Sequences that a broker plays before the other one does."""
+MOST_REPLAYS = 400
+"""Of one difference, while it is shrunk."""
+FOLDER = "fuzz"
+"""The folder in the name of a drawn case."""
+
+
+class Found(NamedTuple):
+    """The first difference of a kind."""
+
+    kind: Kind
+    sequence: int
+    step: int
+    """In the sequence, from 1."""
+    asked: int
+    """Steps of the hunt until then: so many find it again."""
+    sketch: Sketch
+    """The case that shows it, as small as it became."""
+    result: Result
+    again: bool
+    """Whether it showed again when it was played alone; else the sketch is the whole sequence up to
+    that step."""
+
+
+@dataclass
+class Hunt:
+    """See the module's docstring. `comparison` gets a result for each kind."""
+
+    comparison: Comparison
+    seed: int
+    most: int
+    """Steps to ask."""
+    steps: int = 0
+    """Steps that are asked so far."""
+    sequences: int = 0
+    explained: int = 0
+    """Differences that have their reason in the list."""
+    differing: Counter[Kind] = field(default_factory=Counter)
+    """How many sequences differ first so."""
+
+    def run(self) -> Iterator[Kind | Found | None]:
+        """Ask: a kind before it is shrunk, then what was found; None whenever some sequences are
+        done. Raises `CompareError` if a broker cannot be asked."""
+        versions = self.comparison.target.versions()
+        served = shared(versions, self.comparison.other.versions())
+        while self.steps < self.most:
+            sketches = self._draw(served)
+            cases = [
+                case_of(each, f"{FOLDER}/seed-{self.seed}-sequence-{number}")
+                for number, each in sketches.items()
+            ]
+            for number, result in zip(sketches, self._play(cases, versions), strict=True):
+                self.sequences += 1
+                self.explained += len(result.explained)
+                first = first_of(result.differences)
+                if first is not None:
+                    kind = kind_of(result.case, first)
+                    self.differing[kind] += 1
+                    if self.differing[kind] == 1:
+                        yield kind
+                        yield self._found(number, sketches[number], result, first)
+                self.steps += len(result.case.steps)
+                self._tell()
+            yield None
+
+    def _draw(self, served: Mapping[str, tuple[int, int]]) -> dict[int, Sketch]:
+        """The next sequences by their numbers, the last one cut to the steps that are left."""
+        found: dict[int, Sketch] = {}
+        left = self.most - self.steps
+        while left > 0 and len(found) < AT_ONCE:
+            number = self.sequences + len(found) + 1
+            sketch = draw_sequence(self.seed, number, served)
+            sketch["steps"] = sketch["steps"][:left]
+            left -= len(sketch["steps"])
+            found[number] = sketch
+        return found
+
+    def _play(self, cases: Sequence[Case], versions: Versions) -> list[Result]:
+        mine = self.comparison.target.play_all(cases, versions)
+        others = self.comparison.other.play_all(cases, versions, mine)
+        return [
+            judge_drawn(self.comparison, *each) for each in zip(cases, mine, others, strict=True)
+        ]
+
+    def _tell(self) -> None:
+        """Keep the figures where reports look for them."""
+        self.comparison.drawn = Drawn(
+            self.seed, self.steps, self.sequences, self.differing.total(), self.explained
+        )
+
+    # ---- what was found
+
+    def _found(self, number: int, sketch: Sketch, result: Result, first: Difference) -> Found:
+        """Shrink a difference, and keep it."""
+        kind = kind_of(result.case, first)
+        slug = kind.slug()
+        kept = _until(result, first.step)
+
+        def shows(candidate: Sketch, name: str = f"{FOLDER}/{slug}") -> Sketch | None:
+            nonlocal kept
+            played = self._again(candidate, name, kind)
+            if played is None:
+                return None
+            kept = played
+            return _cut(candidate, len(played.case.steps))
+
+        best = _cut(sketch, first.step)
+        cut = shows(best)
+        if cut is not None:
+            best = Shrinker(cut, shows, MOST_REPLAYS).run()
+        # What depends on the moment may show under one name of its topics, and not under another.
+        again = cut is not None and shows(best, slug) is not None and shows(best) is not None
+        title = f"{kind.told()} (seed {self.seed}, sequence {number}, step {first.step})"
+        kept = replace(kept, case=replace(kept.case, name=f"{FOLDER}/{slug}", title=title))
+        self.comparison.results.append(kept)
+        whole = without_defaults(with_expectations({**best, "title": title}, kept))
+        return Found(kind, number, first.step, self.steps + first.step, whole, kept, again)
+
+    def _again(self, candidate: Sketch, name: str, kind: Kind) -> Result | None:
+        """A sketch played anew, up to the step that differs; None if none does in this way."""
+        if _races(candidate):
+            return None
+        try:
+            case = case_of(candidate, name, build=True)
+            (played,) = self._play([case], self.comparison.target.versions())
+        except CompareError:  # no case, or a step refers to what was not answered
+            return None
+        found = first_of(played.differences)
+        if found is None or kind_of(case, found) != kind:
+            return None
+        return _until(played, found.step)
+
+
+def shared(versions: Versions, others: Versions) -> dict[str, tuple[int, int]]:
+    """The versions that both serve, by API; an API of which there are none is not there."""
+    found = {}
+    for key in versions.keys() & others.keys() & API_NAMES.keys():
+        (low, high), (least, most) = versions[key], others[key]
+        if max(low, least) <= min(high, most):
+            found[API_NAMES[key]] = max(low, least), min(high, most)
+    return found
+
+
+def _races(sketch: Sketch) -> bool:
+    """Whether something is written at once over two connections, so that nobody knows which request
+    is first."""
+    return any(
+        step.get("pipelined") and step.get("connection") != before.get("connection")
+        for before, step in pairwise(sketch["steps"])
+    )
+
+
+def _cut(sketch: Sketch, steps: int) -> Sketch:
+    return {**sketch, "steps": sketch["steps"][:steps]}
+
+
+def _until(result: Result, step: int) -> Result:
+    """A result up to a step."""
+    assert result.target is not None
+    assert result.other is not None
+
+    def cut(played: Transcript) -> Transcript:
+        return replace(played, replies=tuple(e for e in played.replies if e.step <= step))
+
+    return replace(
+        result,
+        case=replace(result.case, steps=result.case.steps[:step]),
+        target=cut(result.target),
+        other=cut(result.other),
+        differences=[each for each in result.differences if each.step == step],
+        explained=[each for each in result.explained if each[0].step <= step],
+    )
