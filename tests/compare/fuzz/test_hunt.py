@@ -146,10 +146,11 @@ def test_a_profile_does_not_differ_from_itself():
     ]
 
 
-class Told:
+class Told(ProfileBroker):
     """A broker that answers from a script: by the number of a step, what becomes of it."""
 
     def __init__(self, name, outcomes):
+        super().__init__(PROFILE)
         self.name = name
         self.outcomes = outcomes
         self.asked = []
