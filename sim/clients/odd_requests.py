@@ -51,9 +51,10 @@ Heard = Callable[[Sequence[PartitionProduced]], None]
 
 
 def flawed(world: World, batches: Sequence[tuple[int, frozenset[Flaw]]], acks: int) -> list[Part]:
-    """The partitions of a request with such batches, and all flaws of each. Where the last of two
-    batches for a partition counts, it is no flaw to name a partition twice."""
-    allowed = profile_named(world.config.profile).last_twin_counts
+    """The partitions of a request with such batches, and all flaws of each. Where one or both of
+    two batches for a partition count, it is no flaw to name a partition twice."""
+    profile = profile_named(world.config.profile)
+    allowed = profile.last_twin_counts or profile.both_twins_count
     numbers = [partition for partition, _ in batches]
     found = []
     for partition, flaws in batches:
@@ -98,10 +99,11 @@ def ask(world: World, node: NodeId, parts: Sequence[Part], acks: int, heard: Hea
 def _note(
     world: World, node: NodeId, parts: Sequence[Part], found: Sequence[PartitionProduced]
 ) -> None:
-    may_be = answers(parts)
+    profile = profile_named(world.config.profile)
+    may_be = list(zip((each.partition for each in parts), answers(parts, profile), strict=True))
     note = partial(world.history.add, "check", client=ODD)
-    for each in found:
-        told = may_be[each.partition]
+    for place, each in enumerate(found):
+        told = may_be[place][1] if profile.both_twins_count else dict(may_be)[each.partition]
         note(node=node, partition=each.partition, code=each.error.name)
         if each.error not in told:
             note(node=MODEL_NODE, partition=each.partition, code=told[0].name)

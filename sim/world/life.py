@@ -85,7 +85,12 @@ class Life:
 
     def _factory(self) -> ReplicaFactory:
         world, observer = self.world, self.world.observer
-        seen = witnessed(world.mutants, partial(observer.decided, self), observer.committed)
+        seen = witnessed(
+            world.mutants,
+            partial(observer.decided, self),
+            partial(observer.committed, self),
+            partial(observer.restored, self),
+        )
         return world.factory(
             self.node_id,
             world.cluster_config,

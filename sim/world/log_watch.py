@@ -130,14 +130,15 @@ class LogWatch:
         meta = snapshot.meta
         if write.reset:
             view.reset(meta.index, self._observer.seen_at(write.group, meta.index, meta.term))
-        columns = self._told_by(write.group, snapshot)
+        columns = self._told_by(write.group, snapshot, None if write.reset else self._life)
         code = "installed" if write.reset else "taken"
         self._add(
             "snapshot", write.group, log_index=meta.index, term=meta.term, code=code, **columns
         )
 
-    def _told_by(self, group: GroupId, snapshot: Snapshot) -> dict[str, int]:
-        """Log start and producer table of a partition's snapshot."""
+    def _told_by(self, group: GroupId, snapshot: Snapshot, taker: Life | None) -> dict[str, int]:
+        """Log start and producer table of a partition's snapshot. `taker`: the life that took it,
+        if that is this one."""
         if self._observer.partitions[group] < 0:
             return {}
         config = self._life.world.config
@@ -146,7 +147,9 @@ class LogWatch:
         table.restore(body["producers"])
         return {
             "off": body["log_start_offset"],
-            "state_hash": table.digest() >> 1,
+            "state_hash": self._observer.remnants.told(
+                group, table.applied_index, table.digest() >> 1, taker
+            ),
             "aux": table.applied_index,
         }
 

@@ -34,7 +34,9 @@ from ottla.sim.world.in_sync_model import in_sync_model
 from ottla.sim.world.log_view import NOTHING, LogView, Seen
 from ottla.sim.world.log_watch import LogWatch
 from ottla.sim.world.metadata_watch import MetadataWatch
+from ottla.sim.world.one_state_model import Remnant
 from ottla.sim.world.reference_model import MODELLED, Opinion, Replay
+from ottla.sim.world.remnants import Remnants, replay_of
 from ottla.sim.world.witness import opinion_of
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ class Observer:
         """What nodes say of their logs and leaders."""
         self._replays: dict[GroupId, Replay] = {}
         """By group, the reference model's state of the committed log."""
+        self.remnants = Remnants()
+        """What replicas keep that began with a snapshot and must not keep all of it."""
         self._chains: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
         self._applied: dict[tuple[GroupId, LogIndex, Term], LogIndex] = {}
         """By group, index and term of a decision to forget producers: what its first writer had
@@ -228,6 +232,7 @@ class Observer:
         if stated != view.stated:
             view.stated = stated
             index, told = stated[0], digest_of(stated[1]) >> 1
+            told = self.remnants.told(group, index, told, life)
             add("state", node=node, inc=inc, partition=number, log_index=index, state_hash=told)
 
     def _expire_rows(self, life: Life, group: GroupId, index: LogIndex, seen: Seen) -> None:
@@ -282,15 +287,17 @@ class Observer:
                 aux=arrival,
             )
 
-    def committed(self, partition: Partition, entries: Sequence[Entry]) -> None:
+    def committed(self, life: Life, partition: Partition, entries: Sequence[Entry]) -> None:
         """A replica applies these entries. The model applies each once, and its new state gets a
         row."""
         group = partition.settings.group
         if partition.settings.profile.rulebook.name not in MODELLED or group not in self.partitions:
             return
-        replay = self._replays.setdefault(group, Replay())
+        replay = self._replays.get(group)
+        if replay is None:
+            replay = self._replays[group] = replay_of(partition.settings.profile.rulebook.name)
         before = replay.applied
-        replay.applies(entries)
+        self.remnants.replay(group, replay, entries)
         if replay.applied > before:
             self.history.add(
                 "state",
@@ -300,6 +307,11 @@ class Observer:
                 log_index=replay.applied,
                 state_hash=replay.digest(),
             )
+        self.remnants.applied(life, group, entries)
+
+    def restored(self, life: Life, partition: Partition, remnant: Remnant) -> None:
+        """A replica began with a snapshot, and keeps only a part of it."""
+        self.remnants.add(life, partition.settings.group, remnant)
 
     def said(self, life: Life, message: RequestVote | VoteReply) -> None:
         """A message leaves a node: a vote in it can be counted from now on."""

@@ -14,6 +14,7 @@ from enum import Enum, unique
 from typing import NamedTuple
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.profiles.profile import Profile
 
 
 @unique
@@ -85,6 +86,10 @@ LACKS: tuple[tuple[int, ErrorCode], ...] = (
 )
 """What a node may lack: the step at which that is checked, and its error."""
 
+JUDGED = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.POLICY_VIOLATION)
+"""For NO_SEQUENCE where the rules of idempotence judge it: it follows nothing, or its producer
+finds no room."""
+
 
 class Part(NamedTuple):
     """One partition of an odd request. It has at least one flaw, so nothing of it is stored."""
@@ -93,16 +98,21 @@ class Part(NamedTuple):
     flaws: frozenset[Flaw]
 
 
-def answers(parts: Sequence[Part]) -> dict[int, tuple[ErrorCode, ...]]:
-    """By partition, the errors that it may get: Kafka's for its flaws, then those for what a node
-    may lack."""
+def answers(parts: Sequence[Part], profile: Profile) -> list[tuple[ErrorCode, ...]]:
+    """The errors that each partition may get: Kafka's for its flaws, or the profile's, then those
+    for what a node may lack."""
     for part in parts:
         for check in CHECKS:
             if check.whole and check.flaw in part.flaws:
-                return {each.partition: (check.error,) for each in parts}
-    return {each.partition: _answers(each.flaws) for each in parts}
+                return [(check.error,) for _ in parts]
+    if profile.acks_checked_first and any(Flaw.ACKS in part.flaws for part in parts):
+        return [(ErrorCode.INVALID_REQUIRED_ACKS,) for _ in parts]
+    return [_answers(each.flaws, profile) for each in parts]
 
 
-def _answers(flaws: frozenset[Flaw]) -> tuple[ErrorCode, ...]:
+def _answers(flaws: frozenset[Flaw], profile: Profile) -> tuple[ErrorCode, ...]:
     first = next(check for check in CHECKS if check.flaw in flaws)
-    return (first.error, *(error for number, error in LACKS if number <= first.number))
+    lacks = (error for number, error in LACKS if number <= first.number)
+    if first.flaw is Flaw.NO_SEQUENCE and profile.negative_sequences_judged:
+        return (*JUDGED, *lacks)
+    return (first.error, *lacks)

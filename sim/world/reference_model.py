@@ -49,19 +49,25 @@ NO_EPOCH = -1
 
 
 class Modelled(NamedTuple):
-    """What distinguishes the profiles that the model covers."""
+    """What distinguishes the profiles that are modelled."""
 
     strict: bool = False
     """An unknown producer may start at a sequence other than 0 only if it was forgotten (decision
     0012)."""
     appended: bool = False
     """The window counts batches from their append on, committed or not (K-SEQUENCE)."""
+    one_state: bool = False
+    """A producer has one state for all epochs: another model (`one_state_model.py`)."""
+    wraps: bool = True
+    """A batch may lie across the wrap."""
 
 
 MODELLED = {
     "reference": Modelled(),
     "reference-strict": Modelled(strict=True),
     "kafka-4.3": Modelled(appended=True),
+    "redpanda-24.3": Modelled(one_state=True, wraps=False),
+    "redpanda-25.3": Modelled(one_state=True),
 }
 """The profiles that the model covers, by name."""
 
@@ -95,7 +101,7 @@ class LogModel:
     """One replica's log, by producer. It is told of every entry that is appended or truncated."""
 
     def __init__(self, profile: str, max_producers: int):
-        self._strict, self._appended = MODELLED[profile]
+        self._strict, self._appended = MODELLED[profile][:2]
         self._max_producers = max_producers
         self._lines: dict[int, list[Stored]] = {}
         self._order: list[tuple[LogIndex, Term, int]] = []
@@ -318,7 +324,7 @@ class Replay:
     def __init__(self) -> None:
         self.applied: LogIndex = 0
         self._forgotten: dict[int, tuple[int, int]] = {}
-        self._producers: dict[int, list[Any]] = {}
+        self.producers: dict[int, list[Any]] = {}
         """By id: epoch, index of the last entry, the last batches."""
 
     def applies(self, entries: Iterable[Entry]) -> None:
@@ -332,19 +338,24 @@ class Replay:
         batch: Any = entry.payload
         if entry.kind is EntryKind.COMMAND:
             for producer_id in forgotten_by(batch):
-                left = self._producers.pop(producer_id, None)
+                left = self.producers.pop(producer_id, None)
                 if left is not None:
                     self._forgotten[producer_id] = left[0], left[2][-1][1]
         elif entry.kind is EntryKind.BATCH and batch.producer_id >= 0:
             item = stored(batch, entry.index)
-            epoch, _, window = self._producers.get(batch.producer_id, (None, 0, []))
-            window = window if epoch == item.epoch else []
+            known, _, window = self.producers.get(batch.producer_id, (None, 0, []))
+            epoch, window = self._window((known, window), item.epoch)
             window = [*window, [item.first, item.last, item.off, batch.max_timestamp]][-WINDOW:]
-            self._producers[batch.producer_id] = [item.epoch, entry.index, window]
+            self.producers[batch.producer_id] = [epoch, entry.index, window]
+
+    def _window(self, known: tuple[int | None, list[Any]], epoch: int) -> tuple[int, list[Any]]:
+        """The epoch of a producer with a batch of `epoch`, and its batches before that; `known`:
+        the epoch and the batches up to now."""
+        return epoch, known[1] if known[0] == epoch else []
 
     def digest(self) -> int:
         """The upper half of `ProducerTable.digest` for a table in this state."""
-        told = sorted([producer_id, *state] for producer_id, state in self._producers.items())
+        told = sorted([producer_id, *state] for producer_id, state in self.producers.items())
         forgotten = self._forgotten and remembered(self._forgotten)
         packed = msgpack.packb([forgotten or False, told])
         return int.from_bytes(blake2b(packed, digest_size=8).digest(), "big") >> 1

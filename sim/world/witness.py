@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgpack
 
-from ottla.broker.partition.admission import CommandItem
+from ottla.broker.partition.admission import NO_ROOM, CommandItem
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
@@ -27,9 +27,11 @@ from ottla.log.types import BatchIdentity, ProducerId
 from ottla.raft.types import Entry, LogIndex, Micros, Snapshot, Term
 from ottla.sim.mutants.mutant import Mutants
 from ottla.sim.mutants.partition import MutatedPartition
+from ottla.sim.world.one_state_model import OneStateModel, Remnant
 from ottla.sim.world.reference_model import (
     ACCEPT,
     DUPLICATE,
+    FULL,
     MODELLED,
     PARK,
     Ahead,
@@ -42,23 +44,30 @@ from ottla.sim.world.reference_model import (
 Told = Callable[[Partition, ProduceTicket, Decision, Opinion | None], None]
 """Called with partition, ticket, decision, and the model's opinion (None: it has none)."""
 Applied = Callable[[Partition, Sequence[Entry]], None]
+Restored = Callable[[Partition, Remnant], None]
+"""Called when a replica begins with a snapshot of which it keeps only a part."""
 
 
 class _Witnessed(Partition):
     """A partition whose log and decisions are watched."""
 
-    model: LogModel | None = None
+    model: LogModel | OneStateModel | None = None
     on_decided: Told
     on_applied: Applied
+    on_restored: Restored
 
-    def witness(self, on_decided: Told, on_applied: Applied) -> None:
+    def witness(self, on_decided: Told, on_applied: Applied, on_restored: Restored) -> None:
         """Watch from now on; called before the first entry."""
         settings = self.settings
-        rulebook = settings.profile.rulebook
-        if rulebook.name in MODELLED:
-            self.model = LogModel(rulebook.name, settings.max_producers)
+        name = settings.profile.rulebook.name
+        modelled = MODELLED.get(name)
+        if modelled is not None and modelled.one_state:
+            self.model = OneStateModel(settings.max_producers, wraps=modelled.wraps)
+        elif modelled is not None:
+            self.model = LogModel(name, settings.max_producers)
         self.on_decided = on_decided
         self.on_applied = on_applied
+        self.on_restored = on_restored
         self.admission.table = cast(ProducerTable, _WatchedTable(self))
         self._line = _WatchedMutex(self.admission.mutex)
         self.admission.mutex = cast("ProducerMutex[ProduceTicket]", self._line)
@@ -78,12 +87,21 @@ class _Witnessed(Partition):
     def restore(self, snapshot: Snapshot, now: Micros) -> None:
         """As `Partition.restore`."""
         super().restore(snapshot, now)
-        if self.model is not None:
-            body = msgpack.unpackb(snapshot.data)
+        if self.model is None:
+            return
+        body = msgpack.unpackb(snapshot.data)
+        if isinstance(self.model, LogModel):
             self.model.restored(body["producers"], body["producers_term"])
+        else:
+            table = msgpack.unpackb(body["producers"])
+            remnant = Remnant(body, snapshot.meta.index, self.settings.node, table)
+            self.model.restored(remnant)
+            self.on_restored(self, remnant)
 
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
         """As `Partition.apply`."""
+        if isinstance(self.model, OneStateModel):
+            self.model.applied(entries)  # before: applying them may let requests be judged
         super().apply(entries, now)
         self.on_applied(self, entries)
 
@@ -159,7 +177,7 @@ class _WatchedMutex:
 
 
 def witnessed(
-    mutants: Mutants, on_decided: Told, on_applied: Applied
+    mutants: Mutants, on_decided: Told, on_applied: Applied, on_restored: Restored
 ) -> Callable[[PartitionSettings, InSync], Partition]:
     """What makes the partitions of one life."""
 
@@ -169,7 +187,7 @@ def witnessed(
             partition = WitnessedMutant(settings, in_sync, mutants)
         else:
             partition = WitnessedPartition(settings, in_sync)
-        partition.witness(on_decided, on_applied)
+        partition.witness(on_decided, on_applied, on_restored)
         return partition
 
     return make
@@ -183,4 +201,4 @@ def opinion_of(decision: Decision) -> Opinion:
         return Opinion(DUPLICATE, decision.base_offset)
     if isinstance(decision, Park):
         return Opinion(PARK)
-    return Opinion(decision.reason.value)
+    return Opinion(FULL if decision.reason in NO_ROOM else decision.reason.value)

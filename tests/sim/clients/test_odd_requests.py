@@ -9,6 +9,7 @@ from itertools import combinations
 import pytest
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.wire.answers import PartitionProduced
 from ottla.log.record_batch import BatchDefect, check_batch, read_batch
 from ottla.log.types import RecordBatch
@@ -117,10 +118,19 @@ def test_what_kafka_finds_first(world, acks, batches, wanted):
 
 def test_what_a_node_lacks_is_an_answer_where_it_is_checked_first():
     late, early = Part(0, frozenset({Flaw.CRC})), Part(1, frozenset({Flaw.ACKS}))
-    assert answers([late, early]) == {
-        0: (E.CORRUPT_MESSAGE, *[E.NOT_LEADER_OR_FOLLOWER] * 2, E.NOT_ENOUGH_REPLICAS),
-        1: (E.INVALID_REQUIRED_ACKS, E.NOT_LEADER_OR_FOLLOWER),
-    }
+    assert answers([late, early], profile_named("reference")) == [
+        (E.CORRUPT_MESSAGE, *[E.NOT_LEADER_OR_FOLLOWER] * 2, E.NOT_ENOUGH_REPLICAS),
+        (E.INVALID_REQUIRED_ACKS, E.NOT_LEADER_OR_FOLLOWER),
+    ]
+
+
+def test_in_redpanda_acks_come_first_and_a_negative_sequence_is_a_gap():
+    redpanda = profile_named("redpanda-24.3")
+    absent = Part(0, frozenset({Flaw.ABSENT})), Part(1, frozenset({Flaw.ACKS}))
+    assert answers(absent, redpanda) == [(E.INVALID_REQUIRED_ACKS,)] * 2
+    ((gap, *others),) = answers([Part(0, frozenset({Flaw.NO_SEQUENCE}))], redpanda)
+    assert gap is E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert E.NOT_LEADER_OR_FOLLOWER in others
 
 
 @pytest.mark.slow

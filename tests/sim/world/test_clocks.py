@@ -106,9 +106,9 @@ def going_by_the_wall_clock(monkeypatch):
     apply, idle_since = ProducerTable.apply, ProducerTable.idle_since
     nodes = {}
 
-    def seen(mutants, on_decided, on_applied):
+    def seen(mutants, on_decided, *others):
         (life,) = on_decided.args
-        make = witnessed(mutants, on_decided, on_applied)
+        make = witnessed(mutants, on_decided, *others)
 
         def made(settings, in_sync):
             partition = make(settings, in_sync)
