@@ -31,6 +31,7 @@ from enum import Enum
 from hashlib import blake2b
 from itertools import islice
 
+from ottla.broker.profiles.named import profile_named
 from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Choices, Drawn, Tape
 from ottla.sim.chance.outside import ordered, refused
@@ -48,6 +49,7 @@ from ottla.sim.invariants.decisions import differing
 from ottla.sim.invariants.findings import Anomaly, Findings
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import attach, judged_at_the_end, judged_by
+from ottla.sim.invariants.one_state import explained
 from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults
@@ -217,6 +219,8 @@ def _judged(world: World, online: Findings, playing: Breaking) -> _Judged:
         index = Index(rows)
         anomalies = sorted(judged_at_the_end(index), key=lambda anomaly: anomaly.eid)
         less += weaker(index)
+        allowed, anomalies = explained(profile_named(world.config.profile), index, anomalies)
+        less += allowed
         notes += noted(index)
         unjudged = {f"{which} {what}": count for (which, what), count in index.unjudged.items()}
     weakened: list[str] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ottla.broker.config import FlushPolicy
+from ottla.broker.profiles.named import profile_named
 from ottla.sim.chance.choices import Choices
 from ottla.sim.clients.visits import begin_visits
 from ottla.sim.clients.workload import make_clients
@@ -20,6 +21,7 @@ from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import judge
+from ottla.sim.invariants.one_state import explained
 from ottla.sim.invariants.weaker import noted, unsynced, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.failures import FAILURES
@@ -66,7 +68,8 @@ def run_whole(
         notes: list[str] = []
         if not playing.ended:
             index = Index(rows)
-            weakened, notes = [*weakened, *weaker(index)], [*noted(index)]
+            allowed, anomalies = explained(profile_named(config.profile), index, anomalies)
+            weakened, notes = [*weakened, *weaker(index), *allowed], [*noted(index)]
             own, broke = judged_by_own(world)
             anomalies = in_order(anomalies, own)
         verdict = Verdict.WEAKENED if weakened else Verdict.OK

@@ -158,11 +158,13 @@ class Snapshots:
         state.log_start_offset = min(body["log_start_offset"], state.high_watermark)
         self._encoding, self.wanted = None, False
         self.late.clear()
-        self._decoding = self._producers(body, snapshot.meta.index, now)
+        self._decoding = self.read_producers(body, snapshot.meta.index, now)
         if max(self._decoding.left, len(self._table)) <= AT_ONCE:
             self._decode()
 
-    def _producers(self, body: Mapping[str, Unpacked], index: LogIndex, now: Micros) -> Decoding:
+    def read_producers(
+        self, body: Mapping[str, Unpacked], index: LogIndex, now: Micros
+    ) -> Decoding:
         """The producers of a snapshot at `index`, as far as the profile keeps them."""
         settings = self._state.settings
         if body.get(TAKEN_BY, settings.node) != settings.node:

@@ -59,6 +59,7 @@ from functools import partial
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.profiles.named import profile_named
 from ottla.raft.roles import Role
 from ottla.raft.types import NodeId
 from ottla.sim.chance.choices import Choices, Replayed, Tape
@@ -70,6 +71,7 @@ from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import Verdict, attach, judge, judged_at_the_end
+from ottla.sim.invariants.one_state import explained
 from ottla.sim.invariants.weaker import weaker
 from ottla.sim.plugins.own import switched_off
 from ottla.sim.run import judged_by_own
@@ -339,6 +341,8 @@ class Script:
         judged, index = judge(rows), Index(rows)
         self.excused, found = self._excused(self._of_the_act(judged, index))
         self.excused += weaker(index)
+        allowed, found = explained(profile_named(world.config.profile), index, found)
+        self.excused += allowed
         by_own, _ = judged_by_own(world)
         self.found = in_order(found, [*self._swallowed.before(None), *by_own])
         self.acts_judged += 1

@@ -115,13 +115,13 @@ def found(seed):
 
 @pytest.mark.slow
 def test_who_reads_another_ones_producers_is_noticed(monkeypatch):
-    read = Snapshots._producers
+    read = Snapshots.read_producers
 
     def all_of_them(self, body, index, now):
-        mine = {"taken_by": self._state.settings.node, "log_start_offset": 0}
-        return read(self, {**body, **mine}, index, now)
+        kept = {"producers": body["producers"], "log_start_offset": 0}
+        return read(self, kept, index, now)
 
-    monkeypatch.setattr(Snapshots, "_producers", all_of_them)
+    monkeypatch.setattr(Snapshots, "read_producers", all_of_them)
     assert found(52) == {"sim-I27"}
 
 
