@@ -21,7 +21,7 @@ from ottla.raft.types import NodeId
 from ottla.sim.clients.base import MS
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.world.frames import Frame, produce, produced
-from ottla.sim.world.order_of_checks import Flaw, Part, answers
+from ottla.sim.world.order_of_checks import UNREADABLE, Flaw, Part, answers
 from ottla.sim.world.world import SECOND, World
 
 ODD = 2_000_000
@@ -100,10 +100,13 @@ def _note(
     world: World, node: NodeId, parts: Sequence[Part], found: Sequence[PartitionProduced]
 ) -> None:
     profile = profile_named(world.config.profile)
-    may_be = list(zip((each.partition for each in parts), answers(parts, profile), strict=True))
+    may_be = answers(parts, profile)
+    # Of two batches for a partition, the answer to one that cannot be read comes last.
+    places = sorted(range(len(parts)), key=lambda place: bool(parts[place].flaws & UNREADABLE))
+    last = {parts[place].partition: may_be[place] for place in places}
     note = partial(world.history.add, "check", client=ODD)
     for place, each in enumerate(found):
-        told = may_be[place][1] if profile.both_twins_count else dict(may_be)[each.partition]
+        told = may_be[place] if profile.both_twins_count else last[each.partition]
         note(node=node, partition=each.partition, code=each.error.name)
         if each.error not in told:
             note(node=MODEL_NODE, partition=each.partition, code=told[0].name)

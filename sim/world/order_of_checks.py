@@ -86,6 +86,8 @@ LACKS: tuple[tuple[int, ErrorCode], ...] = (
 )
 """What a node may lack: the step at which that is checked, and its error."""
 
+UNREADABLE = frozenset({Flaw.OLD_MAGIC, Flaw.SEVERAL})
+"""Flaws for which a batch is refused before its partition is asked (step 5)."""
 JUDGED = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.POLICY_VIOLATION)
 """For NO_SEQUENCE where the rules of idempotence judge it: it follows nothing, or its producer
 finds no room."""

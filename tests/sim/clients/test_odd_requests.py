@@ -55,11 +55,16 @@ def asked(world, acks, *batches):
     return {part.partition: part.error for part in heard}, checks
 
 
-def test_in_kafka_the_last_batch_of_a_partition_counts():
+@pytest.mark.parametrize(
+    ("flaws", "error"),
+    [((Flaw.CRC, Flaw.CODEC), E(-1)), ((Flaw.OLD_MAGIC, Flaw.CRC), E.INVALID_RECORD)],
+)
+def test_in_kafka_the_last_batch_of_a_partition_counts(flaws, error):
+    """Unless one of them cannot be read: the answer to that one comes last."""
     world = World(RunConfig(nodes=1, replicas=1, profile="kafka-4.3"), Drawn(1))
     world.boot()
-    told, checks = asked(world, 1, (0, {Flaw.OLD_MAGIC}), (0, {Flaw.CRC}))
-    assert told == {0: E.CORRUPT_MESSAGE}
+    told, checks = asked(world, 1, *((0, {flaw}) for flaw in flaws))
+    assert told == {0: error}
     assert [row.node for row in checks] == [1]
 
 
