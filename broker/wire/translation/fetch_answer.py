@@ -25,6 +25,9 @@ NO_SESSION = 0
 BATCHES_A_UNIT = 10
 """Packing this many batches costs one unit (`ottla.broker.event_loop.slices`)."""
 
+MEASURED_A_UNIT = 100
+"""Asking this many batches for their size costs one unit."""
+
 _TOP_V4 = Struct(">i")
 _TOP_V7 = Struct(">ihi")
 _V4 = Struct(">ihqq")
@@ -63,7 +66,11 @@ def _partition(version: int, read: PartitionFetched, pieces: list[Piece]) -> Ste
     head += count(-1 if read.aborted_is_null else 0, flexible)
     if version >= 11:
         head += INT.pack(-1)
-    size = sum(map(len, read.batches)) + (read.cut[1] if read.cut else 0)
+    size = read.cut[1] if read.cut else 0
+    for start in range(0, len(read.batches), MEASURED_A_UNIT):
+        if start:
+            yield 1
+        size += sum(map(len, read.batches[start : start + MEASURED_A_UNIT]))
     pieces.append(head + (varint(size + 1) if flexible else INT.pack(size)))
     parts: list[Piece] = []
     for number, batch in enumerate(read.batches, 1):

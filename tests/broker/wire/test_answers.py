@@ -22,6 +22,7 @@ from ottla.broker.wire.answers import (
     PartitionFetched,
     PartitionProduced,
     ProduceAnswer,
+    TopicFetched,
     TopicProduced,
 )
 from ottla.broker.wire.api.produce import patience
@@ -82,6 +83,32 @@ def packed(packing, version, answer):
     for _ in packing.pack_in_steps(version, answer, pieces):
         pass
     return b"".join(pieces)
+
+
+class _Counted:
+    """A batch that counts how often it is looked at."""
+
+    def __init__(self, looks):
+        self._looks = looks
+
+    def __len__(self):
+        self._looks[-1] += 1
+        return 70
+
+    def parts(self):
+        self._looks[-1] += 1
+        return [bytes(70)]
+
+
+def test_no_step_of_a_fetch_answer_looks_at_many_batches():
+    """The sizes of 20,000 small batches were added up in one step of 2 ms that was counted as one
+    unit, and a turn took ten of those."""
+    looks = [0]
+    read = PartitionFetched(0, ErrorCode.NONE, batches=[_Counted(looks)] * 1_000)
+    for _ in fetch_answer.pack_in_steps(12, FetchAnswer([TopicFetched("t", [read])]), []):
+        looks.append(0)
+    assert sum(looks) == 2_000
+    assert max(looks) <= fetch_answer.MEASURED_A_UNIT + fetch_answer.BATCHES_A_UNIT
 
 
 def kio_part(version, part):
