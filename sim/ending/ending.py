@@ -35,7 +35,7 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.ending.lost_clients import lost
 from ottla.sim.ending.probes import Asked, Probes
-from ottla.sim.ending.rest import rest, rests
+from ottla.sim.ending.rest import is_calm, let_calm_down, rest, rests
 from ottla.sim.ending.topics import agreed, note_topics
 from ottla.sim.world.life import Life
 from ottla.sim.world.world import STEP, World, awake
@@ -111,6 +111,7 @@ class Ending:
             if node not in self.core:
                 world.history.add("phase", code="heal", node=node)
         world.heal(world.able)
+        healed = world.kernel.now
         partitions = range(world.config.partitions)
         self._await(lambda: self._led(partitions), "leaders everywhere")
         self._await_answers()
@@ -120,10 +121,13 @@ class Ending:
         agreed_on = self._topics()
         self._all_at_once(agreed_on)
         if rests(world):
-            # What was excused before might be refused again.
-            asks = world.config.probes and world.config.producers and not self.unavoidable
-            rest(world, self.clients, self._await_answers if asks else None)
+            let_calm_down(world, healed)
             self._all_at_once(agreed_on)
+            if is_calm(world):
+                # What was excused before might be refused again.
+                asks = world.config.probes and world.config.producers and not self.unavoidable
+                rest(world, self.clients, self._await_answers if asks else None)
+                self._all_at_once(agreed_on)
         note_topics(world)
         world.history.add("phase", code="done")
 

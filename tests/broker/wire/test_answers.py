@@ -5,6 +5,7 @@ may have, the short cut reads what kio reads, or declines.
 """
 
 from random import Random
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -32,7 +33,7 @@ from ottla.broker.wire.translation.produce_shortcut import LONGEST_PREFIX, Short
 from ottla.broker.wire.translation.reading import translator
 from ottla.log.build import build_batch
 from ottla.log.inspection import Fault
-from ottla.log.types import EpochStart
+from ottla.log.types import EpochStart, RecordBatch
 
 I64 = st.integers(-1, 2**63 - 1)
 I32 = st.integers(-1, 2**31 - 1)
@@ -104,9 +105,10 @@ def test_no_step_of_a_fetch_answer_looks_at_many_batches():
     """The sizes of 20,000 small batches were added up in one step of 2 ms that was counted as one
     unit, and a turn took ten of those."""
     looks = [0]
-    read = PartitionFetched(0, ErrorCode.NONE, batches=[_Counted(looks)] * 1_000)
-    for _ in fetch_answer.pack_in_steps(12, FetchAnswer([TopicFetched("t", [read])]), []):
-        looks.append(0)
+    batch = cast(RecordBatch, _Counted(looks))
+    read = PartitionFetched(0, ErrorCode.NONE, batches=[batch] * 1_000)
+    steps = fetch_answer.pack_in_steps(12, FetchAnswer([TopicFetched("t", [read])]), [])
+    looks.extend(0 for _ in steps)
     assert sum(looks) == 2_000
     assert max(looks) <= fetch_answer.MEASURED_A_UNIT + fetch_answer.BATCHES_A_UNIT
 

@@ -12,7 +12,7 @@ from ottla.broker.images import LeaderImage
 from ottla.broker.node.handover import hand_over
 from ottla.sim.chance.choices import Tape
 from ottla.sim.ending.ending import MS, Ending, NotLive
-from ottla.sim.ending.rest import rests
+from ottla.sim.ending.rest import is_calm
 from ottla.sim.invariants.judge import judge
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings.settings import RunConfig
@@ -294,7 +294,7 @@ def test_a_run_does_not_rest_while_a_sync_is_held_up(slow):
     """Seeds 200160 and 201402 (`load_ms=1000 records=12 fault_every_ms=250`): a sync began before
     the faults ended, it ended long after, and meanwhile a leader resigned in the rest."""
     config = RunConfig(producers=0, consumers=0, slow_sync_ppm=1_000_000 if slow else 0)
-    world, _ = begun(config, Tape({"rest": {0: 1, 1: 1}}))
+    world, _ = begun(config)
     disk = world.disks[2]
     ended: list[int] = []
     if not slow:
@@ -302,23 +302,23 @@ def test_a_run_does_not_rest_while_a_sync_is_held_up(slow):
     disk.sync(lambda: ended.append(world.kernel.now))
     world.heal(world.able)
     assert not disk.stalls
-    assert not rests(world)
+    assert not is_calm(world)
     world.kernel.run(world.kernel.now + 100 * MS)
     assert ended
-    assert rests(world)
+    assert is_calm(world)
 
 
 def test_a_run_does_not_rest_while_a_leader_hands_over():
     """Seed 202475, with the same settings: the transfer began before the faults ended, and its
     target was to catch up first."""
-    world, _ = begun(RunConfig(producers=0, consumers=0), Tape({"rest": {0: 1, 1: 1, 2: 1}}))
+    world, _ = begun(RunConfig(producers=0, consumers=0))
     world.until(lambda: world.leader(0) is not None, 10_000 * MS, "a leader")
     leader = world.leader(0)
     assert leader is not None
-    assert rests(world)
+    assert is_calm(world)
     target = next(node for node in world.replicas(0) if node != leader.node_id)
     assert hand_over(leader.node, world.replicas(0)[leader.node_id].group, target)
-    assert not rests(world)
+    assert not is_calm(world)
     world.until(lambda: world.leader(0) is world.lives[target], 10_000 * MS, "another leader")
     world.kernel.run(world.kernel.now + 1_000 * MS)
-    assert rests(world)
+    assert is_calm(world)
