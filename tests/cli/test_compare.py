@@ -177,8 +177,8 @@ def test_an_interrupt_ends_it_with_one_line():
         end(process)
     assert process.returncode == 130
     *before, last = said.splitlines()
-    assert all(re.match(r"\d+ of 300 cases, next ", each) for each in before), said
-    assert re.fullmatch(r"ottla: interrupted; \d+ of 300 cases are done, nothing is kept", last)
+    assert all(re.match(r"\d+ of 303 cases, next ", each) for each in before), said
+    assert re.fullmatch(r"ottla: interrupted; \d+ of 303 cases are done, nothing is kept", last)
 
 
 def test_a_broker_that_is_not_there_is_told_in_one_line():
