@@ -10,6 +10,7 @@ import pytest
 
 from bench import (
     bursts,
+    comparing,
     folders,
     fuzz,
     growth,
@@ -105,6 +106,12 @@ def test_every_loop_is_measured_with_what_it_can_do():
     assert {"deterministic", "shuffled", "pct", "deterministic over asyncio"} <= names
     assert not any(each.name == "sleep(t), deterministic over asyncio" for each in report.outcomes)
     assert all(each.measured > 0 for each in report.outcomes)
+
+
+def test_random_requests_to_two_profiles_are_measured():
+    (fuzz,) = comparing.run(comparing.QUICK).outcomes
+    assert fuzz.measured > 0
+    assert fuzz.note.startswith(f"{comparing.QUICK.steps} steps in ")
 
 
 @pytest.mark.slow

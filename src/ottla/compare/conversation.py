@@ -106,13 +106,17 @@ class _Channel:
         """Whether it is a request without an answer, and a later one is answered."""
         return not asked.answered and self.latest > asked.correlation_id
 
-    async def wait(self, asked: _Asked, seconds: float) -> Outcome:
-        """What becomes of a request."""
+    async def _until_over(self, asked: _Asked, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self.over(asked):
                     self.news.clear()
                     await self.news.wait()
+
+    async def wait(self, asked: _Asked, seconds: float) -> Outcome:
+        """What becomes of a request."""
+        if not self.over(asked):
+            await self._until_over(asked, seconds)
         if asked.correlation_id in self.answers:
             disordered = asked.correlation_id in self.disordered
             return Outcome.DISORDERED if disordered else Outcome.ANSWERED

@@ -6,7 +6,7 @@ once while its file is loaded, so a value that does not fit its field is found t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ LONGEST_NAME = 80
 before it."""
 _INT16 = (-(1 << 15), (1 << 15) - 1)
 _PROFILES = tuple(each.name for each in PROFILES)
+_PLAIN = frozenset({int, bool, bytes, type(None)})
+"""Types of values that are no references and have none in them."""
 _NAMED_KEYS = ("name", "topic", "topic_names")
 """Fields of requests that name a topic."""
 
@@ -154,20 +156,21 @@ def _check_references(told: Table, step: Step, known: set[str]) -> None:
             raise told.wrong(where, f"refers to {text}; no earlier step has the name {named}")
 
 
-def _references(value: Any) -> Iterator[str]:
+def _references(value: Any) -> list[str]:
+    """All references in a value. No generators: this looks at each value of each drawn request."""
     if isinstance(value, str):
-        if is_reference(value):
-            yield value
+        return [value] if is_reference(value) else []
+    if isinstance(value, Batch):  # a record may look like a reference, and is none
+        inside: Iterable[Any] = (value.producer, value.epoch, value.sequence)
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from _references(each)
+        inside = value.values()
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _references(each)
-    elif isinstance(value, Batch):  # a record may look like a reference, and is none
-        yield from _references((value.producer, value.epoch, value.sequence))
+        inside = value
     elif hasattr(value, "__dataclass_fields__"):
-        yield from _references(vars(value))
+        inside = vars(value).values()
+    else:
+        return []
+    return [found for each in inside if type(each) not in _PLAIN for found in _references(each)]
 
 
 def _step(told: Table, number: int, names: list[str], *, build: bool) -> Step:

@@ -17,6 +17,7 @@ from rich.table import Table
 from bench import (
     bursts,
     commits,
+    comparing,
     disk,
     folders,
     fuzz,
@@ -69,6 +70,7 @@ ITEMS = {
     "looking": Item(looking.run, looking.FULL, looking.QUICK),
     "fuzz": Item(fuzz.run, fuzz.FULL, fuzz.QUICK),
     "turns": Item(turns.run, turns.FULL, turns.QUICK),
+    "comparing": Item(comparing.run, comparing.FULL, comparing.QUICK),
     "loops": Item(loops.run, loops.FULL, loops.QUICK),
     "simulator": Item(simulator.run, simulator.FULL, simulator.QUICK),
     "lasting": Item(lasting.run, lasting.FULL, lasting.QUICK, asked=True),

@@ -212,7 +212,7 @@ _HEADERS: tuple[tuple[int, Callable[[Dice], Keys]], ...] = (
     (1, _header("partition_leader_epoch", 0, 7, -2)),
     (2, _header("producer_epoch", -2, -1)),
     (2, _header("base_sequence", -1, -2)),
-    (1, _header("producer_id", -2, -1, 5)),
+    (1, _header("producer_id", -2, -1, 1_000_000_005)),
 )
 WRONG: tuple[tuple[int, Callable[[Dice], Keys]], ...] = (
     *_HEADERS,
