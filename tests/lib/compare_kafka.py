@@ -19,7 +19,10 @@ HERE = Path(__file__).resolve().parents[1] / "compare" / "kafka"
 OUT = Path("out/kafka")
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 READY_SECONDS = 120
-QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+_LOG = "-Dorg.slf4j.simpleLogger"
+_REFUSALS = ("kafka.server.ReplicaManager", "kafka.server.KafkaApis", "kafka.network.Processor")
+"""Who logs each refused request as an error with a stack trace: here that is what is wanted."""
+QUIET = (f"{_LOG}.defaultLogLevel=warn", *(f"{_LOG}.log.{name}=off" for name in _REFUSALS))
 
 
 def class_path() -> str:
@@ -78,7 +81,7 @@ def run() -> int:
         sys.stderr.write(f"ottla: Kafka needs Java 17 and Maven; missing: {missing()}\n")
         return 2
     OUT.mkdir(parents=True, exist_ok=True)
-    java, properties = ["java", QUIET, "-cp", class_path()], settings(port)
+    java, properties = ["java", *QUIET, "-cp", class_path()], settings(port)
     shutil.rmtree(OUT / "data", ignore_errors=True)
     form = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
     subprocess.run([*java, *form], check=True, stdout=subprocess.DEVNULL)
