@@ -123,7 +123,11 @@ def test_a_case_that_the_target_does_not_serve_is_left_out_with_the_reason(tmp_p
     record_broker(tmp_path, "a small broker", {0: (3, 9)})
     case = written(tmp_path, "requires = { fetch = 4 }\n[[steps]]\nproduce = {}\n")
     _, (result,) = compared(RecordedBroker(tmp_path), PROFILE, [case])
-    assert result.left_out == "a small broker does not serve fetch"
+    assert result.left_out == f"{tmp_path.name} (recorded) does not serve fetch"
+    # A step without a version was asked all the same, and told as a difference.
+    case = written(tmp_path, "[[steps]]\nproduce = {}\n[[steps]]\nmetadata = {}\n")
+    _, (result,) = compared(RecordedBroker(tmp_path), PROFILE, [case])
+    assert result.left_out == f"{tmp_path.name} (recorded) does not serve metadata"
 
 
 def test_a_case_whose_topic_a_broker_does_not_make_is_left_out_with_the_reason(tmp_path):

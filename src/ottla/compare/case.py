@@ -150,8 +150,8 @@ class Case:
     title: str
     sources: tuple[str, ...]
     """Keys of docs/sources.md."""
-    needs: Mapping[str, int]
-    """By API: a version that the target must serve, or the case is left out."""
+    needs: Mapping[str, int | None]
+    """By API: a version that the target must serve, or the case is left out. None: any version."""
     topics: tuple[Topic, ...]
     absent: tuple[str, ...]
     steps: tuple[Step, ...]

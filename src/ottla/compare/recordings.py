@@ -52,7 +52,8 @@ class RecordedBroker:
     def __init__(self, folder: Path):
         self._folder = folder
         told = _read(folder / BROKER_FILE)
-        self.name = _value(folder / BROKER_FILE, lambda: str(told["broker"]))
+        self.name = f"{folder.resolve().name} (recorded)"
+        """The folder's: where the broker was when it was recorded says nothing."""
         self._versions = _value(
             folder / BROKER_FILE,
             lambda: {int(key): (int(a), int(b)) for key, (a, b) in told["versions"].items()},

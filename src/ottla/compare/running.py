@@ -147,12 +147,12 @@ class Comparison:
         return 1 if self.counts()["differs"] or self.stale() else 0
 
 
-def unserved(needs: Mapping[str, int], name: str, versions: Versions) -> str:
+def unserved(needs: Mapping[str, int | None], name: str, versions: Versions) -> str:
     """Why a broker cannot play a case with these needs; empty if it can."""
     for api, version in needs.items():
         served = versions.get(API_KEYS[api])
         if served is None:
             return f"{name} does not serve {api}"
-        if not served[0] <= version <= served[1]:
+        if version is not None and not served[0] <= version <= served[1]:
             return f"{name} serves {api} {served[0]} to {served[1]}, not {version}"
     return ""
