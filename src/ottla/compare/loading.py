@@ -110,13 +110,13 @@ def _check_topics(told: Table, names: list[str]) -> None:
             raise CaseError(f"{told.file}: topics and absent name {called(name)} twice")
 
 
-def _needs(told: Table, steps: Iterable[Step]) -> dict[str, int]:
-    """The versions a target must serve: those that steps name, and those in `requires`."""
-    found = {
-        each.ask.api: each.ask.version
-        for each in steps
-        if isinstance(each.ask, Request) and each.ask.version is not None and not each.ask.unserved
-    }
+def _needs(told: Table, steps: Iterable[Step]) -> dict[str, int | None]:
+    """The versions a target must serve: those that steps name, any of an API whose steps name none,
+    and those in `requires`."""
+    requests = [each.ask for each in steps if isinstance(each.ask, Request)]
+    asks = [each for each in requests if each.api in API_KEYS and not each.unserved]
+    found: dict[str, int | None] = {each.api: None for each in asks}
+    found |= {each.api: each.version for each in asks if each.version is not None}
     inside = told.table("requires", told.anything("requires", {}))
     for api in list(inside.names):
         if api not in API_KEYS:
