@@ -37,7 +37,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
 from types import NoneType
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -86,7 +85,6 @@ _FIXED = {
 """Sizes of kio's types for which every value is valid."""
 
 
-@cache
 def nested_entity(annotation: object) -> tuple[type[Entity] | None, bool]:
     """The entity class inside a field's type, if there is one, and whether it is an array."""
     is_array = False

@@ -30,7 +30,7 @@ def told(api, path, value):
     return compared(api, path, value, {}, 0)
 
 
-@pytest.mark.parametrize(("api", "path", "alike", "apart"), EXAMPLES, ids=lambda each: str(each))
+@pytest.mark.parametrize(("api", "path", "alike", "apart"), EXAMPLES, ids=str)
 def test_of_a_free_field_the_kind_is_compared(api, path, alike, apart):
     left, right = alike
     assert told(api, path, left) == told(api, path, right)
