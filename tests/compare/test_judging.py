@@ -339,36 +339,3 @@ def test_every_entry_of_the_list_is_about_a_case():
         # One about random requests has the reason of one that a case proves.
         random = each.case == "fuzz/*" and each.other != "*"
         assert each in proved or (random and any(each.reason == e.reason for e in proved)), each
-
-
-def test_an_id_that_a_broker_gave_is_compared_by_the_step_that_gave_it(tmp_path):
-    """Two brokers give different ids; a record of such a producer was told to differ."""
-    text = """
-[[steps]]
-name = "id"
-init_producer_id = {}
-[[steps]]
-produce = { producer = "$id.producer_id", sequence = 0 }
-[[steps]]
-fetch = {}
-"""
-    case = written(tmp_path, text)
-    transcript = played(case)
-    given = transcript.replies[0].fields["producer_id"].value
-    changed_ids = [
-        answering(
-            reply, {path: with_id(path, field, given) for path, field in reply.fields.items()}
-        )
-        for reply in transcript.replies
-    ]
-    other = replace(transcript, replies=tuple(changed_ids))
-    assert judge(case, transcript, other, "reference") == []
-    only_read = replace(transcript, replies=(*transcript.replies[:2], changed_ids[2]))
-    (found,) = judge(case, transcript, only_read, "reference")
-    assert found.field.endswith("records[0].producer_id")
-
-
-def with_id(path, field, given):
-    """A field, with another number if it is this producer id."""
-    same = path.endswith("producer_id") and field.value == given
-    return field._replace(value=given + 700) if same else field
