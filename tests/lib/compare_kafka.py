@@ -20,7 +20,12 @@ OUT = Path("out/kafka")
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 READY_SECONDS = 120
 _LOG = "-Dorg.slf4j.simpleLogger"
-_REFUSALS = ("kafka.server.ReplicaManager", "kafka.server.KafkaApis", "kafka.network.Processor")
+_REFUSALS = (
+    "kafka.network.Processor",
+    "kafka.server.KafkaApis",
+    "kafka.server.ReplicaManager",
+    "org.apache.kafka.common.network.Selector",
+)
 """Who logs each refused request as an error with a stack trace: here that is what is wanted."""
 QUIET = (f"{_LOG}.defaultLogLevel=warn", *(f"{_LOG}.log.{name}=off" for name in _REFUSALS))
 

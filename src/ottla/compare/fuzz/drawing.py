@@ -12,8 +12,9 @@ on an answer.
 
 **What is never drawn**, because it would say nothing or take long: null records (Kafka falls
 silent; a case shows it), fetches that wait, transactions, sessions of Fetch, topics that are made
-and used at once, times long ago for a producer's batches (Kafka would forget it meanwhile), and the
-largest time of a log whose beginning is deleted (Kafka may name a record that is gone).
+and used at once, times long ago for a producer's batches (Kafka would forget it meanwhile), the
+largest time of a log whose beginning is deleted (Kafka may name a record that is gone) or whose
+records the broker stamps (two of one millisecond here are of two there).
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def draw_sequence(seed: int, number: int, served: Mapping[str, tuple[int, int]])
     world = World(dice, served)
     configs = dice.pick(CONFIGS)
     topics = {"t": {"partitions": 2}, "u": {"configs": configs} if configs else {}}
+    world.stamped = configs.get("message.timestamp.type") == "LogAppendTime"
     steps = _opening(world)
     opened, length, group = len(steps), dice.pick(LENGTHS), 1
     table = [(weight, draw) for weight, api, draw in STEPS if world.serves(api)]

@@ -47,7 +47,8 @@ def list_offsets(world: World) -> dict[str, Any]:
     keys, name, number, log = _place(world)
     around = draw_time(dice) + dice.pick((0, 0, -1, 1))
     time = dice.pick((dice.pick(_TIMES), dice.pick(_TIMES), around, _FAR_AHEAD))
-    keys["timestamp"] = _END if time == _LARGEST_TIME and log.deleted else time
+    unknown = log.deleted or (world.stamped and name == "u")
+    keys["timestamp"] = _END if time == _LARGEST_TIME and unknown else time
     _with_epoch(keys, "leader_epoch", world.leader_epoch(name, number))
     if dice.one_in(5):
         keys["isolation_level"] = 1

@@ -22,6 +22,8 @@ class World:
         self._served = served
         self._logs = {place: LogModel() for place in PLACES}
         self.producers: Sequence[ProducerId] = ()
+        self.stamped = False
+        """Whether the broker's clock stamps the records of `u`."""
         self.knows_epochs = False
         """Whether a step with the name `leaders` has asked for the leader epochs."""
 
