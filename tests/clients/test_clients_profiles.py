@@ -19,7 +19,7 @@ from ottla import Cluster, Topic
 pytestmark = pytest.mark.clients
 
 KITS = (ConfluentKit(), AiokafkaKit(), KafkaPythonKit())
-PROFILES = ("reference-strict", "kafka-4.3", "redpanda-5157", "redpanda-22.1.3")
+PROFILES = ("reference-strict", "kafka-4.3", "redpanda-24.3", "redpanda-5157", "redpanda-22.1.3")
 ONE_AT_A_TIME = {"kafka-4.3", "redpanda-22.1.3"}
 ONE_WAY_MS = 20.0
 BATCHES = 20

@@ -32,6 +32,11 @@ PROFILE = "reference"
 NEWEST = profile_named(AGAINST).name
 """What `ottla compare` takes if no profile is named."""
 
+ALL = [each.name for each in PROFILES]
+BY_NIGHT = ("redpanda-24.3", "redpanda-25.3")
+"""Over TCP they cost 15 s each, and have no code of their own there but for what in process runs,
+too."""
+
 
 def compared(target, profile, cases, **options):
     comparison = Comparison(target, ProfileBroker(profile), profile, **options)
@@ -93,7 +98,10 @@ def test_cases_name_profiles_that_there_are():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("profile", [each.name for each in PROFILES])
+@pytest.mark.parametrize(
+    "profile",
+    [pytest.param(each, marks=pytest.mark.nightly) if each in BY_NIGHT else each for each in ALL],
+)
 def test_over_tcp_a_profile_answers_as_in_process(profile):
     """But for the clock and what is drawn: judged field by field, over all cases."""
     with WireBroker(profile) as wire:
