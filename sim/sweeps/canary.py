@@ -43,16 +43,16 @@ class Canary(NamedTuple):
     invariant: str
     """The invariants that noticed them; empty: none."""
     reason: str
-    """What was noticed; or, if the canary's own run broke, which says nothing about checkers,
-    how."""
+    """What was noticed; or what else ended the canary's own run. That says nothing about checkers:
+    a patched broker that runs into an error at once is never asked what the mutant spoils."""
 
     def __str__(self) -> str:
         if self.noticed:
             return f"canary {self.mutant}: noticed by {self.invariant}"
-        return (
-            f"void: the canary, mutant {self.mutant}, was not noticed; the checkers see nothing, "
-            "whatever the seeds of this sweep say"
-        ) + (f" (its run broke: {self.reason})" if self.reason else "")
+        void = f"void: the canary, mutant {self.mutant}, was not noticed"
+        if self.reason:
+            return f"{void}, because its run ended with {self.reason}"
+        return f"{void}; the checkers see nothing, whatever the seeds of this sweep say"
 
 
 def canary() -> Canary:
@@ -63,6 +63,6 @@ def canary() -> Canary:
         if outcome.broke:
             return Canary(mutant, False, "", str(outcome.broke))
         if invariant not in {each.invariant for each in outcome.anomalies}:
-            return Canary(mutant, False, "", "")
+            return Canary(mutant, False, "", outcome.reason if outcome.anomalies else "")
         reasons.append(outcome.reason)
     return Canary(" and ".join(MUTANTS), True, " and ".join(MUTANTS.values()), "; ".join(reasons))

@@ -255,7 +255,7 @@ def test_a_canary_that_broke_is_not_noticed(monkeypatch):
     found = canary()
     assert (found.noticed, found.invariant) == (False, "")
     assert str(found).startswith("void: the canary, mutant M06, was not noticed")
-    assert "(its run broke: KeyError: 'nobody', at test_breaking.py:" in str(found)
+    assert "because its run ended with KeyError: 'nobody', at test_breaking.py:" in str(found)
 
 
 def test_no_figure_of_a_study_counts_it(in_the_load):

@@ -10,6 +10,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from ottla.commands.sim.app import app
+from ottla.raft.state import RaftState
 from ottla.sim import run as run_module
 from ottla.sim.invariants.findings import Anomaly, Findings, Rows
 from ottla.sim.invariants.index import Index
@@ -18,7 +19,7 @@ from ottla.sim.invariants.judge import attach
 from ottla.sim.invariants.mutants import CheckerMutant
 from ottla.sim.invariants.registry import invariant
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.sweeps.canary import MUTANTS, Canary
+from ottla.sim.sweeps.canary import MUTANTS, Canary, canary
 from ottla.sim.sweeps.sweep import VoidSweepError, sweep
 from ottla.sim.sweeps.sweep_folder import Plan
 
@@ -47,6 +48,19 @@ def test_the_canary_is_noticed(tmp_path):
 def test_one_is_judged_online_and_one_at_the_end():
     places = [invariant(each).place for each in MUTANTS.values()]
     assert places == [Place.ONLINE, Place.END]
+
+
+def test_a_broker_that_runs_into_an_error_at_once_is_named_as_the_reason(monkeypatch):
+    """A patch with a misspelled name was told that *the checkers see nothing*, and not why."""
+
+    def misspelled(_, message):
+        return message.nope
+
+    monkeypatch.setattr(RaftState, "is_up_to_date", misspelled)
+    told = str(canary())
+    assert "M06, was not noticed, because its run ended with sim-I00 at event " in told
+    assert "AttributeError: 'RequestVote' object has no attribute 'nope'" in told
+    assert "checkers" not in told
 
 
 @pytest.mark.slow
