@@ -42,6 +42,11 @@ def name_of(topic: int) -> str:
     return f"{_PREFIX}{topic}"
 
 
+def is_numbered(name: str) -> bool:
+    """Whether `name_of` could have given a topic this name."""
+    return name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()
+
+
 def number_of(name: str) -> int:
     """The number of the topic of that name."""
     return int(name.removeprefix(_PREFIX))

@@ -14,7 +14,7 @@ from ottla.broker.images import PartitionImage
 from ottla.raft.quorum import majority
 from ottla.raft.types import GroupId
 from ottla.sim.clients.own_topic import OWN_TOPICS
-from ottla.sim.clients.topic_requests import number_of
+from ottla.sim.clients.topic_requests import is_numbered, number_of
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.life import Life
 from ottla.sim.world.world import World
@@ -43,9 +43,10 @@ def note_topics(world: World) -> None:
         note("topic", node=node, inc=inc, code="listed")
         for name, image in life.node.topics().items():
             code = "unserved" if _unserved(life, name) else "known"
-            if name != TOPIC and (code != "known" or name not in OWN_TOPICS):
+            number = _number(world, name)
+            if name != TOPIC and (code != "known" or number):
                 count = len(image.partitions)
-                note("topic", node=node, inc=inc, op=_number(name), code=code, aux=count)
+                note("topic", node=node, inc=inc, op=number, code=code, aux=count)
         for group in _leftovers(life):
             note("topic", node=node, inc=inc, code="leftover", log_index=group)
     for number, part in _unled(world):
@@ -86,9 +87,10 @@ def _unled(world: World) -> Iterator[tuple[int, PartitionImage]]:
         for each in image.partitions if name != TOPIC else ():
             able = sum(node in there for node in each.replicas)
             if able >= majority(len(each.replicas)) and each.group not in leading:
-                yield _number(name), each
+                yield _number(world, name), each
 
 
-def _number(name: str) -> int:
-    """What rows call a topic; 0 is that of the sequential client."""
-    return 0 if name in OWN_TOPICS else number_of(name)
+def _number(world: World, name: str) -> int:
+    """What rows call a topic; 0 is one of the sequential client, or of a client of a plugin."""
+    of_plugin = bool(world.config.plugins) and not is_numbered(name)
+    return 0 if of_plugin or name == TOPIC or name in OWN_TOPICS else number_of(name)

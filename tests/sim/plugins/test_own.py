@@ -55,6 +55,30 @@ def asker(visit):
     visit.later(1_000, visit.ask, visit.stream.pick(visit.world.nodes), request, heard)
 '''
 
+WRITER = '''
+from ottla.log.build import build_batch
+from ottla.sim.world.frames import create_topic, produce, produced
+
+@client("my-writer")
+def writer(visit):
+    """Writes a record into a topic of its own."""
+
+    def created(answer):
+        visit.note(f"create: {answer.topics[0].error_code.name}")
+        visit.later(300_000, write)
+
+    def write():
+        request = produce(-1, 1_000_000, ((0, build_batch([b"mine"])),), "mine")
+        for node in visit.world.nodes:
+            visit.ask(node, request, written)
+
+    def written(answer):
+        (part,) = produced(answer)
+        if part.error.name == "NONE":
+            visit.note(f"write: {part.error.name}")
+
+    visit.ask(1, create_topic("mine", 1, 1, 1_000_000), created)
+'''
 PRODUCER = '''
 from ottla.sim.clients.producer_java import JavaProducer
 
@@ -202,6 +226,14 @@ def test_a_client_asks_and_says_what_it_heard(tmp_path):
     assert said.client == said.aux == 5_000_000
     assert outcome.verdict is Verdict.OK
     assert replay(outcome.tape, config, Replayed).digest == outcome.digest
+
+
+def test_a_client_may_have_a_topic_of_its_own(tmp_path):
+    """Its name was read as that of a numbered topic, and the run itself broke."""
+    outcome = play(with_plugin(tmp_path, WRITER, fault_every_ms=0))
+    heard = [row.code for row in outcome.rows if row.kind == "fault" and row.client == 5_000_000]
+    assert heard == ["create: NONE", "write: NONE"]
+    assert (outcome.verdict, outcome.reason) == (Verdict.OK, "no invariant is broken")
 
 
 def test_a_class_of_producers_sends_the_records_where_it_is_named(tmp_path):
