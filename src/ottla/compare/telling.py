@@ -125,7 +125,9 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
         return
     counts = comparison.counts()
     told = [f"{counts['alike']} alike"]
-    told += [f"{count} {word}" for word, count in counts.items() if word != "alike" and count]
+    for word, count in counts.items():
+        if word != "alike" and count:
+            told.append(f"{count} differ" if word == "differs" and count > 1 else f"{count} {word}")
     yield f"{names}: {_cases(len(comparison.results))}, {', '.join(told)}"
 
 
