@@ -3,12 +3,15 @@
 **Copies hold the mutex** (`Profile.copies_keep_mutex`). A copy of a batch in flight waits for that
 batch's outcome, whatever its own acks and time limit are, and shares it, an error too. It keeps its
 producer's mutex meanwhile, so all that comes behind it waits, too (RP-PARKING). So there is at most
-one such copy per producer, and no newer epoch can wipe its original while it waits.
+one such copy per producer, and no newer epoch can wipe its original while it waits. A copy whose
+original is in the log keeps the mutex also if a transfer of leadership fails all others (`fail`).
+Copies are not among the `open_tickets`, because no deadline of theirs ever comes.
 
 **A refusal is final** (`Rulebook.judged_once`). After the barrier the batch is not judged again,
 even if what it missed has arrived meanwhile (RP-GAP).
 
-**Failures cost the leadership** (`Profile.resigns_on_failure`; `PartitionState.fail_producer`).
+**Failures cost the leadership** (`Profile.resigns_on_failure`; `PartitionState.fail_producer`). A
+copy that shares an error adds nothing to that: its original has cost what there is to cost.
 """
 
 from __future__ import annotations
@@ -73,8 +76,22 @@ class HoldingAdmission(Admission):
             if copy.original.done:
                 del self._copies[producer_id]
                 self._share(copy)
-                if self.mutex.held(producer_id):  # not if the leadership is over
-                    self._release(producer_id)
+                self._release(producer_id)
+
+    def fail(self) -> None:
+        """As `Admission.fail`. Copies share it; those of batches in the log wait on.
+
+        These have the mutex again: if they had not, `wake` would hand on the mutex of another
+        request, and the next copy of the producer would take their place here.
+        """
+        super().fail()
+        copies, self._copies = self._copies, {}
+        for producer_id, copy in copies.items():
+            if copy.original.done:
+                self._share(copy)
+            else:
+                self.mutex.acquire(producer_id, copy.ticket)
+                self._copies[producer_id] = copy
 
     def _share(self, copy: Copy) -> None:
         """Answer a copy as its original was answered."""
@@ -86,7 +103,6 @@ class HoldingAdmission(Admission):
         ticket.base_offset = original.base_offset
         ticket.leader, ticket.leader_epoch = original.leader, original.leader_epoch
         self.state.refuse(ticket, original.error)
-        self.state.fail_producer()
 
 
 def make_admission(state: PartitionState, table: ProducerTable) -> Admission:

@@ -42,7 +42,8 @@ class Profile:
     outcome, which becomes its own (RP-PARKING; `ottla.broker.partition.holding`)."""
     resigns_on_failure: bool = False
     """Whether a leader resigns when a producer's batch fails otherwise than by a gap: its time is
-    up, or it is malformed (RP-RESIGNS; `ottla.broker.partition.state`)."""
+    up, or it is malformed (RP-RESIGNS; `ottla.broker.partition.state`). A batch that a transfer of
+    leadership refuses costs nothing, and a copy that shares an error no more than its original."""
     negative_sequences_judged: bool = False
     """Whether a batch with a negative sequence is left to the rules of idempotence; otherwise it is
     an invalid record (`ottla.broker.partition.inspector`)."""

@@ -13,6 +13,7 @@ from broker_core_partition import (
     ELSEWHERE,
     FULL,
     GAP,
+    LAG,
     NONE,
     TIMED_OUT,
     PartitionDriver,
@@ -101,6 +102,69 @@ def test_when_the_leadership_ends_all_that_waits_is_answered(driver):
     assert [each.error for each in waiting] == [ELSEWHERE] * 3
     driver.serve(3)
     assert outcome_of(driver, 7, 1) == (NONE, 1), "what was in its log is committed"
+
+
+def test_a_refused_proposal_is_the_outcome_of_copies_too(driver):
+    """Once they waited for ever, because only items in purgatory woke them."""
+    original, copy, waiting = driver.produce(7, 0), driver.produce(7, 0), driver.produce(7, 0)
+    driver.propose(refuse=True)
+    assert [each.error for each in (original, copy, waiting)] == [ELSEWHERE] * 3
+    assert not resigns(driver), "leadership was about to be handed over, and is not"
+    assert outcome_of(driver, 7, 0) == (NONE, 0)
+
+
+def test_a_copy_of_a_batch_in_the_log_outlives_a_refused_proposal(driver):
+    driver.produce(7, 0)
+    driver.propose()
+    copy, waiting, other = driver.produce(7, 0), driver.produce(7, 1), driver.produce(8, 0)
+    driver.propose(refuse=True)
+    assert [each.error for each in (waiting, other)] == [ELSEWHERE] * 2
+    again, successor = driver.produce(7, 0), driver.produce(7, 1)
+    assert not copy.done
+    driver.settle()
+    assert [outcome(each) for each in (copy, again, successor)] == [(NONE, 0), (NONE, 0), (NONE, 1)]
+
+
+def test_a_copy_hands_on_no_mutex_but_its_own(driver):
+    """Once it released the mutex of a request that had come after a refused proposal."""
+    other = driver.produce(8, 0)
+    driver.propose()
+    driver.produce(7, 0)
+    driver.produce(7, 0)
+    driver.propose(refuse=True)
+    first, second = driver.produce(7, 0), driver.produce(7, 1)
+    driver.propose(inflight=FULL)
+    driver.commit()
+    assert outcome(other) == (NONE, 0)
+    assert driver.ranges() == [(8, 0)]
+    driver.settle()
+    assert [outcome(each) for each in (first, second)] == [(NONE, 1), (NONE, 2)]
+
+
+@pytest.mark.parametrize("refuse", [False, True])
+def test_a_copy_is_answered_when_the_node_ends(driver, refuse):
+    driver.produce(7, 0)
+    driver.propose()
+    copy = driver.produce(7, 0)
+    driver.produce(8, 0)
+    driver.propose(refuse=refuse)
+    driver.close()
+    assert copy.error is ELSEWHERE
+    assert not driver.machine.admission.mutex.held(7)
+
+
+def test_a_stored_batch_costs_no_leadership_although_its_copy_shares_an_error():
+    driver = PartitionDriver(make_partition(profile=PROFILE, min_insync=2))
+    driver.serve()
+    driver.hear_followers()
+    original = driver.produce(7, 0)
+    driver.propose()
+    copy = driver.produce(7, 0)
+    driver.now += 2 * LAG
+    driver.commit()
+    stored = (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 0)
+    assert [outcome(each) for each in (original, copy)] == [stored] * 2
+    assert not resigns(driver)
 
 
 def outcome_of(driver, *asked, **how):
