@@ -212,10 +212,11 @@ def _end(comparison: Comparison, files: Files) -> None:
     from ottla.compare.telling import closing_lines
 
     for told in closing_lines(comparison):
-        say(told)
+        say(usage.one_line(told))
     files.write(comparison)
-    if comparison.drawn is None and all(each.left_out for each in comparison.results):
-        raise UsageError("every case was left out, so nothing was compared")
+    if not comparison.compared:
+        what = "case" if comparison.drawn is None else "sequence"
+        raise UsageError(f"every {what} was left out, so nothing was compared")
 
 
 def _interrupted(comparison: Comparison, every: int, record: Path | None) -> str:

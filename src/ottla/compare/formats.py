@@ -95,6 +95,10 @@ def in_junit(comparison: Comparison) -> str:
             failure.text = "\n".join(map(_printable, result_lines(each)))
     if comparison.drawn is not None:
         told = f"seed {comparison.drawn.seed}, {comparison.drawn.steps} steps"
+        if comparison.drawn.left_out:
+            told += (
+                f", {comparison.drawn.left_out} of {comparison.drawn.sequences} sequences left out"
+            )
         ET.SubElement(suite, "testcase", classname="fuzz", name=told)
     for why in stale:
         test = ET.SubElement(suite, "testcase", classname="explained", name=why.told())

@@ -55,6 +55,10 @@ class Drawn(NamedTuple):
     """Sequences that differ."""
     explained: int
     """Differences that have their reason in the list."""
+    left_out: int
+    """Sequences that were not played, because a broker refuses their topics."""
+    why: str
+    """Why the first of these was not."""
 
 
 @dataclass
@@ -140,6 +144,13 @@ class Comparison:
         """How many results of each kind there are."""
         words = ("alike", "explained", "differs", "left out")
         return {word: sum(each.word == word for each in self.results) for word in words}
+
+    @property
+    def compared(self) -> bool:
+        """Whether anything was compared: not all was left out."""
+        if self.drawn is not None:
+            return self.drawn.left_out < self.drawn.sequences
+        return not all(each.left_out for each in self.results)
 
     @property
     def status(self) -> int:

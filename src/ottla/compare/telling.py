@@ -144,6 +144,8 @@ def _drawn(comparison: Comparison, drawn: Drawn) -> str:
         told += ", no difference"
     if drawn.explained:
         told += f"; {_many(drawn.explained, 'difference')} as listed, with the reason"
+    if drawn.left_out:
+        told += f"; {_many(drawn.left_out, 'sequence')} left out: {drawn.why}"
     return told
 
 

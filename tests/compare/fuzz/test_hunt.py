@@ -17,6 +17,7 @@ from ottla.broker.wire.api import list_offsets
 from ottla.commands.compare_files import write_case
 from ottla.compare.brokers import ProfileBroker
 from ottla.compare.case import Outcome
+from ottla.compare.errors import UnplayableError
 from ottla.compare.explained import Explanation
 from ottla.compare.finding import load_cases
 from ottla.compare.formats import in_json, in_junit
@@ -229,6 +230,52 @@ def test_an_explained_difference_is_counted_and_no_difference():
     assert hunt.comparison.drawn.explained > 10
     other = why._replace(target="no answer")
     assert len(told_apart(only_fetches, explanations=[other])[1]) == 1
+
+
+class Refuses(Told):
+    """A broker that does not know a config of topics."""
+
+    def play_all(self, cases, versions, like=()):
+        for each in cases:
+            if any("message.timestamp.before.max.ms" in topic.configs for topic in each.topics):
+                raise UnplayableError(f"{each.name}: its topic cannot be made: INVALID_CONFIG")
+        return super().play_all(cases, versions, like)
+
+
+def closed(_):
+    return Outcome.CLOSED
+
+
+@pytest.mark.parametrize(
+    "two",
+    [
+        pytest.param((Refuses("a", only_fetches), Told("b", closed)), id="the target"),
+        pytest.param((Told("b", only_fetches), Refuses("a", closed)), id="the other broker"),
+    ],
+)
+def test_a_sequence_whose_topics_are_refused_is_left_out_and_counted(two):
+    """It ended the hunt, and no report was written."""
+    target, other = two
+    hunt = Hunt(Comparison(target, other, PROFILE, live=True), SEED, 1000)
+    (found,) = (each for each in hunt.run() if isinstance(each, Found))
+    assert found.again
+    assert hunt.steps == 1000
+    assert 1 < hunt.left_out < hunt.sequences / 2
+    (line,) = closing_lines(hunt.comparison)
+    left_out = f"; {hunt.left_out} sequences left out: a: fuzz/seed-1-sequence-"
+    assert left_out in line
+    assert line.endswith("its topic cannot be made: INVALID_CONFIG")
+    assert f", {hunt.left_out} of {hunt.sequences} sequences left out" in in_junit(hunt.comparison)
+    assert json.loads(in_json(hunt.comparison))["drawn"]["left_out"] == hunt.left_out
+
+
+def test_if_every_sequence_is_left_out_nothing_was_compared(monkeypatch):
+    refused = {"message.timestamp.before.max.ms": "1"}
+    for others in (0, 1):
+        monkeypatch.setattr(drawing, "CONFIGS", (refused, *({} for _ in range(others))))
+        hunt = Hunt(Comparison(Refuses("a", closed), Told("b", closed), PROFILE), SEED, 400)
+        assert set(hunt.run()) == {None}
+        assert hunt.comparison.compared == (others > 0)
 
 
 def test_an_api_that_only_one_serves_is_not_asked():

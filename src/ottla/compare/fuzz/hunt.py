@@ -2,7 +2,8 @@
 
 Of a sequence only the first step that differs counts: what comes after it may differ for the same
 reason. The first difference of each kind is shrunk to a case that shows it alone; of the others
-only the number is kept. A sequence that does not differ leaves nothing behind.
+only the number is kept. A sequence that does not differ leaves nothing behind. One whose topics a
+broker refuses is left out, as is each later one with such topics, and counted.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ottla.broker.wire.codec import API_NAMES
-from ottla.compare.case import Case
-from ottla.compare.errors import CompareError
+from ottla.compare.brokers import Broker
+from ottla.compare.case import Case, Topic
+from ottla.compare.errors import CompareError, UnplayableError
 from ottla.compare.fuzz.drawing import draw_sequence
 from ottla.compare.fuzz.drawn import judge_drawn, with_expectations
 from ottla.compare.fuzz.kinds import Kind, first_of, kind_of
@@ -60,12 +62,16 @@ class Hunt:
     most: int
     """Steps to ask."""
     steps: int = 0
-    """Steps that are asked so far."""
+    """Steps that are drawn so far; all are asked but those of sequences that are left out."""
     sequences: int = 0
+    left_out: int = 0
+    """Sequences that one of the two cannot play."""
     explained: int = 0
     """Differences that have their reason in the list."""
     differing: Counter[Kind] = field(default_factory=Counter)
     """How many sequences differ first so."""
+    _refused: list[tuple[Sequence[Topic], str]] = field(default_factory=list)
+    """Topics that a broker refuses, and why."""
 
     def run(self) -> Iterator[Kind | Found | None]:
         """Ask: a kind before it is shrunk, then what was found; None whenever some sequences are
@@ -80,6 +86,7 @@ class Hunt:
             ]
             for number, result in zip(sketches, self._play(cases, versions), strict=True):
                 self.sequences += 1
+                self.left_out += bool(result.left_out)
                 self.explained += len(result.explained)
                 first = first_of(result.differences)
                 if first is not None:
@@ -105,8 +112,30 @@ class Hunt:
         return found
 
     def _play(self, cases: Sequence[Case], versions: Versions) -> list[Result]:
-        mine = self.comparison.target.play_all(cases, versions)
-        others = self.comparison.other.play_all(cases, versions, mine)
+        """The results of cases; one whose topics a broker refuses is left out."""
+        playable = [each for each in cases if not self._why_not(each)]
+        try:
+            played = iter(self._judge(playable, versions))
+        except UnplayableError as error:
+            if len(playable) > 1:  # nobody knows which of them it was
+                return [result for each in cases for result in self._play([each], versions)]
+            self._refused.append((playable[0].topics, str(error)))
+            return self._play(cases, versions)
+        left_out = [self._why_not(each) for each in cases]
+        return [
+            Result(each, left_out=why) if why else next(played)
+            for each, why in zip(cases, left_out, strict=True)
+        ]
+
+    def _why_not(self, case: Case) -> str:
+        """Why a case is not played; empty if it is."""
+        return next((why for topics, why in self._refused if topics == case.topics), "")
+
+    def _judge(self, cases: Sequence[Case], versions: Versions) -> list[Result]:
+        if not cases:
+            return []
+        mine = _played(self.comparison.target, cases, versions)
+        others = _played(self.comparison.other, cases, versions, mine)
         return [
             judge_drawn(self.comparison, *each) for each in zip(cases, mine, others, strict=True)
         ]
@@ -114,7 +143,13 @@ class Hunt:
     def _tell(self) -> None:
         """Keep the figures where reports look for them."""
         self.comparison.drawn = Drawn(
-            self.seed, self.steps, self.sequences, self.differing.total(), self.explained
+            seed=self.seed,
+            steps=self.steps,
+            sequences=self.sequences,
+            differing=self.differing.total(),
+            explained=self.explained,
+            left_out=self.left_out,
+            why=self._refused[0][1] if self._refused else "",
         )
 
     # ---- what was found
@@ -168,6 +203,15 @@ def shared(versions: Versions, others: Versions) -> dict[str, tuple[int, int]]:
         if max(low, least) <= min(high, most):
             found[API_NAMES[key]] = max(low, least), min(high, most)
     return found
+
+
+def _played(
+    broker: Broker, cases: Sequence[Case], versions: Versions, like: Sequence[Transcript] = ()
+) -> list[Transcript]:
+    try:
+        return broker.play_all(cases, versions, like)
+    except UnplayableError as error:
+        raise UnplayableError(f"{broker.name}: {error}") from None
 
 
 def _races(sketch: Sketch) -> bool:
