@@ -214,6 +214,45 @@ def test_what_does_not_show_again_is_told_whole():
     assert len(hunt.comparison.results) == 1
 
 
+class Flickers(Told):
+    """A broker that is silent at a second fetch, and from the last look on at any fetch."""
+
+    def __init__(self, name):
+        super().__init__(name, None)
+        self.names = set()
+
+    def transcript(self, case, versions):
+        if "sequence" not in case.name:
+            self.names.add(case.name)
+        fetches = [each for each in case.steps if getattr(each.ask, "api", "") == "fetch"]
+        silent = fetches[0 if len(self.names) > 1 else 1 :]
+        self.outcomes = lambda step: Outcome.SILENT if step in silent else Outcome.CLOSED
+        return super().transcript(case, versions)
+
+
+def test_a_difference_that_flickers_is_kept_as_it_showed_last():
+    """Its case had more steps than its result, and the hunt ended in a traceback."""
+    comparison = Comparison(Flickers("a"), Told("b", closed), PROFILE, live=True)
+    found = next(each for each in Hunt(comparison, SEED, 60).run() if isinstance(each, Found))
+    assert found.sketch["steps"] == [{"fetch": {}, "expect": "closed"}]
+    assert len(found.result.case.steps) == 1
+
+
+def test_an_entry_for_random_requests_is_about_every_replay():
+    """The last look had no folder in its name, so what the list explains was a difference."""
+    names: list[str] = []
+
+    class Seen(Told):
+        def play_all(self, cases, versions, like=()):
+            names.extend(each.name for each in cases)
+            return super().play_all(cases, versions, like)
+
+    hunt = Hunt(Comparison(Seen("a", only_fetches), Told("b", closed), PROFILE), SEED, 60)
+    assert any(isinstance(each, Found) and each.again for each in hunt.run())
+    assert len(set(names)) > 2
+    assert [each for each in names if not each.startswith("fuzz/")] == []
+
+
 def test_both_are_asked_the_same_whatever_they_answer():
     hunt, _ = told_apart(only_fetches)
     calm, _ = told_apart(lambda _: Outcome.CLOSED)

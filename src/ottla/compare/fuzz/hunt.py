@@ -49,8 +49,8 @@ class Found(NamedTuple):
     """The case that shows it, as small as it became."""
     result: Result
     again: bool
-    """Whether it showed again when it was played alone; else the sketch is the whole sequence up to
-    that step."""
+    """Whether it showed again in the end, when it was played alone; else the sketch is the smallest
+    that showed it, or the whole sequence up to that step if none did."""
 
 
 @dataclass
@@ -157,25 +157,27 @@ class Hunt:
     def _found(self, number: int, sketch: Sketch, result: Result, first: Difference) -> Found:
         """Shrink a difference, and keep it."""
         kind = kind_of(result.case, first)
-        slug = kind.slug()
-        kept = _until(result, first.step)
+        name = f"{FOLDER}/{kind.slug()}"
+        best, kept = _cut(sketch, first.step), _until(result, first.step)
 
-        def shows(candidate: Sketch, name: str = f"{FOLDER}/{slug}") -> Sketch | None:
-            nonlocal kept
+        def shows(candidate: Sketch) -> Sketch | None:
+            nonlocal best, kept
             played = self._again(candidate, name, kind)
             if played is None:
                 return None
-            kept = played
-            return _cut(candidate, len(played.case.steps))
+            # What flickers may show at an earlier step than before: the two go together.
+            best, kept = _cut(candidate, len(played.case.steps)), played
+            return best
 
-        best = _cut(sketch, first.step)
-        cut = shows(best)
-        if cut is not None:
-            best = Shrinker(cut, shows, MOST_REPLAYS).run()
-        # What depends on the moment may show under one name of its topics, and not under another.
-        again = cut is not None and shows(best, slug) is not None and shows(best) is not None
+        again = shows(best) is not None
+        if again:
+            Shrinker(best, shows, MOST_REPLAYS).run()
+            # What depends on the moment may show under one name of its topics, not under another.
+            # Each is below the folder, where a list may explain it.
+            other = self._again(best, f"{name}-again", kind)
+            again = other is not None and shows(best) is not None
         title = f"{kind.told()} (seed {self.seed}, sequence {number}, step {first.step})"
-        kept = replace(kept, case=replace(kept.case, name=f"{FOLDER}/{slug}", title=title))
+        kept = replace(kept, case=replace(kept.case, name=name, title=title))
         self.comparison.results.append(kept)
         whole = without_defaults(with_expectations({**best, "title": title}, kept))
         return Found(kind, number, first.step, self.steps + first.step, whole, kept, again)
