@@ -7,17 +7,22 @@ state were wiped already; `begin` wipes it, or, after a refusal, `meet`.
 
 **This replica's own view.** A wipe is local: followers keep the batches until the log has one of
 the newer epoch. So a replica has, besides the applied state, which is the same on every replica, a
-view of its own (`_own`) of each producer of which it knows something else. The view is there from
-the first request on, even if that was refused: then the producer is known, and has no batch
+view of its own (`_own`) of each producer of which it knows something else. An unknown producer has
+one from its first request on, even if that was refused: then it is known, and has no batch
 (redpanda-S4). An applied batch changes both. When they are equal, the view is dropped.
 
-A view survives the end of a leadership, but not a restart. There are at most `max_producers`; for
-one more, the oldest without a request in flight is dropped.
+A view survives the end of a leadership, but not a restart. For one more than `max_producers`, the
+view is dropped that is longest without a request in flight. If each of them has one, there is one
+view more.
+
+**Room.** A wiped batch may have its place in the log. It will be applied, so its producer takes
+room, even if nothing of it is in flight any more (`_wiped`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.identity import well_formed
@@ -31,16 +36,25 @@ from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId, Sequence,
 
 _ANY_EPOCH = 0
 """Epochs are not checked."""
+Range: TypeAlias = tuple[ProducerId, Sequence, Sequence]
+"""A batch of whichever epoch: producer, first and last sequence."""
 
 
 class WipingTable(ProducerTable):
     """See the module's docstring."""
 
-    __slots__ = ("_own",)
+    __slots__ = ("_idle_views", "_own", "_ranges", "_wiped")
 
     def __init__(self, rulebook: Rulebook, max_producers: int) -> None:
         super().__init__(rulebook, max_producers)
         self._own: dict[ProducerId, Producer] = {}
+        self._idle_views: dict[ProducerId, None] = {}
+        """Who of `_own` has no request in flight, longest so first."""
+        self._ranges: dict[Range, InFlight] = {}
+        """All requests in flight."""
+        self._wiped: dict[ProducerId, set[InFlight]] = {}
+        """Requests that were in flight until a newer epoch came, of producers that are not applied
+        and thus in `_new`."""
 
     # ---- deciding
 
@@ -52,7 +66,7 @@ class WipingTable(ProducerTable):
         assert type(outcome) is Row, f"no row for {identity}"
         producer_id, _, first, last = identity
         if outcome.decision is Verdict.PARK:
-            begun = _begun(self._flights[producer_id], first, last, term)
+            begun = self._begun(identity, term)
             assert begun is not None, f"{identity} is in flight nowhere"
             return Park(begun, outcome)
         view = self._view(producer_id)
@@ -80,7 +94,7 @@ class WipingTable(ProducerTable):
         flights = self._flights.get(producer_id)
         if view.find(first, last) is not None:
             facts |= Fact.FINISHED
-        if flights is not None and _begun(flights, first, last, term) is not None:
+        if flights is not None and self._begun(identity, term) is not None:
             facts |= Fact.IN_FLIGHT
         tail = flights.tail if flights is not None else view.last_sequence
         if tail < 0:
@@ -95,15 +109,33 @@ class WipingTable(ProducerTable):
         view = self._view(producer_id)
         if view is not None and epoch <= view.epoch:
             return
-        if self._flights.pop(producer_id, None) is not None:
-            self._new.discard(producer_id)
-            self._line.forget()
-        self._own.pop(producer_id, None)
-        if len(self._own) >= self.max_producers:
-            idle = next((each for each in self._own if each not in self._flights), None)
-            if idle is not None:
-                del self._own[idle]
+        self._wipe(producer_id)
+        self._drop_view(producer_id)
+        if len(self._own) >= self.max_producers and self._idle_views:
+            self._drop_view(next(iter(self._idle_views)))
         self._own[producer_id] = Producer(epoch, self._window)
+        self._idle_views[producer_id] = None
+
+    def _wipe(self, producer_id: ProducerId) -> None:
+        """Forget that requests are in flight; they may be in the log all the same."""
+        flights = self._flights.pop(producer_id, None)
+        if flights is None:
+            return
+        requests = flights.requests.values()
+        for each in requests:
+            self._ranges.pop(_range(each.identity), None)
+        if producer_id in self._new:
+            self._wiped.setdefault(producer_id, set()).update(requests)
+        self._line.forget()
+
+    def _drop_view(self, producer_id: ProducerId) -> None:
+        self._own.pop(producer_id, None)
+        self._idle_views.pop(producer_id, None)
+
+    def _begun(self, identity: BatchIdentity, term: Term) -> InFlight | None:
+        """The request in flight of exactly this range, of whichever epoch."""
+        found = self._ranges.get(_range(identity))
+        return found if found is not None and found.term == term else None
 
     def _view(self, producer_id: ProducerId) -> Producer | None:
         """What this replica knows of a producer; None: it is unknown."""
@@ -113,8 +145,8 @@ class WipingTable(ProducerTable):
         return None if producer_id in self._expiring else self._applied.get(producer_id)
 
     def _is_stranger(self, producer_id: ProducerId) -> bool:
-        """Whether nothing of the producer is applied or in flight: it takes no room yet."""
-        if producer_id in self._flights:
+        """Whether nothing of the producer is applied, in flight or wiped: it takes no room yet."""
+        if producer_id in self._new:
             return False
         return producer_id not in self._applied or producer_id in self._expiring
 
@@ -133,20 +165,55 @@ class WipingTable(ProducerTable):
     def begin(self, identity: BatchIdentity, term: Term) -> InFlight:
         """As `ProducerTable.begin`; it also does what `meet` does."""
         self.meet(identity)
-        return super().begin(identity, term)
+        in_flight = super().begin(identity, term)
+        self._ranges[_range(identity)] = in_flight
+        self._idle_views.pop(identity.producer_id, None)
+        return in_flight
 
     def abandon(self, in_flight: InFlight) -> Waiters:
-        """As `ProducerTable.abandon`, unless a newer epoch has wiped it."""
-        flights = self._flights.get(in_flight.identity.producer_id)
-        if flights is None or flights.requests.get(in_flight.identity) is not in_flight:
-            return NOBODY
-        return super().abandon(in_flight)
+        """As `ProducerTable.abandon`; what a newer epoch has wiped takes no room any more."""
+        producer_id = in_flight.identity.producer_id
+        wiped = self._wiped.get(producer_id)
+        if wiped is not None:
+            wiped.discard(in_flight)
+            if not wiped:
+                del self._wiped[producer_id]
+        waiters = super().abandon(in_flight)
+        if producer_id in self._wiped:
+            self._new.add(producer_id)
+        elif producer_id not in self._flights:
+            self._new.discard(producer_id)
+        return waiters
+
+    def _remove(self, flights: Flights, in_flight: InFlight) -> None:
+        super()._remove(flights, in_flight)
+        self._ended(in_flight)
+
+    def _ended(self, in_flight: InFlight) -> None:
+        """The request is no longer in flight."""
+        producer_id, place = in_flight.identity.producer_id, _range(in_flight.identity)
+        if self._ranges.get(place) is in_flight:
+            del self._ranges[place]
+        if producer_id in self._own and producer_id not in self._flights:
+            self._idle_views[producer_id] = None
+
+    def new_term(self, term: Term) -> list[InFlight]:
+        """As `ProducerTable.new_term`."""
+        self._ranges.clear()
+        self._wiped.clear()
+        self._idle_views = dict.fromkeys(self._own)
+        return super().new_term(term)
+
+    def _recount(self) -> None:
+        super()._recount()
+        known = self._applied.keys() - self._expiring if self._wiped else ()
+        self._new.update(each for each in self._wiped if each not in known)
 
     def expire(self, producer_ids: Iterable[ProducerId]) -> None:
         """As `ProducerTable.expire`; what this replica alone knows of them is gone."""
         gone = list(producer_ids)
         for producer_id in gone:
-            self._own.pop(producer_id, None)
+            self._drop_view(producer_id)
         super().expire(gone)
 
     # ---- applying
@@ -171,6 +238,7 @@ class WipingTable(ProducerTable):
         if producer is None:
             producer = self._applied[producer_id] = Producer(epoch, self._window)
             self._new.discard(producer_id)
+            self._wiped.pop(producer_id, None)
         else:
             self._applied.move_to_end(producer_id)
         own = self._own.get(producer_id)
@@ -181,7 +249,7 @@ class WipingTable(ProducerTable):
                 each.finish(finished)
         producer.last_index, producer.seen = index, now
         if own is not None and own.epoch == producer.epoch and own.finished == producer.finished:
-            del self._own[producer_id]
+            self._drop_view(producer_id)
         self._take_out(identity)
         return NOBODY
 
@@ -197,7 +265,7 @@ class WipingTable(ProducerTable):
         del flights.requests[oldest.identity]
         if not flights.requests:
             del self._flights[identity.producer_id]
-            self._new.discard(identity.producer_id)
+        self._ended(oldest)
 
     def apply_expire(self, producer_ids: Iterable[Unpacked], *, index: LogIndex) -> int:
         """As `ProducerTable.apply_expire`."""
@@ -205,23 +273,22 @@ class WipingTable(ProducerTable):
         if index > self.applied_index:
             for producer_id in gone:
                 if producer_id not in self._expiring:  # else it was met again since the decision
-                    self._own.pop(producer_id, None)
+                    self._drop_view(producer_id)
         return super().apply_expire(gone, index=index)
 
     def rewind(self, index: LogIndex, end: Offset) -> None:
         """As `ProducerTable.rewind`."""
         self._own.clear()
+        self._idle_views.clear()
         super().rewind(index, end)
 
     def adopt(self, decoding: Decoding) -> None:
         """As `ProducerTable.adopt`."""
         self._own.clear()
+        self._idle_views.clear()
         super().adopt(decoding)
 
 
-def _begun(flights: Flights, first: Sequence, last: Sequence, term: Term) -> InFlight | None:
-    """The request in flight of exactly this range, of whichever epoch."""
-    for each in flights.requests.values():
-        if each.identity[2:] == (first, last) and each.term == term:
-            return each
-    return None
+def _range(identity: BatchIdentity) -> Range:
+    producer_id, _, first, last = identity
+    return producer_id, first, last
