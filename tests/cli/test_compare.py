@@ -17,6 +17,14 @@ from cli_groups import begun, end
 from cli_process import forked, ottla
 from compare_kit import HEAD, RECORDED
 from docs_programs import blocks
+from ottla.commands import compare_fuzz
+from ottla.commands.compare_fuzz import Draw
+from ottla.commands.usage import UsageError
+from ottla.compare.brokers import ProfileBroker
+from ottla.compare.fuzz import hunt
+from ottla.compare.fuzz.hunt import Hunt
+from ottla.compare.fuzz.kinds import Kind
+from ottla.compare.running import Comparison
 from tidy.source import repository
 
 PAGE = "how-to/compare-with-kafka.md"
@@ -269,6 +277,58 @@ def test_a_profile_against_itself_has_no_difference(tmp_path):
     (line,) = done.stdout.splitlines()
     assert line.endswith("30 steps of seed 1 in 1 sequence, no difference")
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("place", ["a file", "/proc/none/cases"])
+def test_a_folder_for_cases_is_tried_before_anything_is_drawn(tmp_path, place):
+    """It was found out after the first difference was shrunk, which was lost."""
+    (tmp_path / "a file").touch()
+    two = ("--target", "reference", "--against", "reference")
+    done = forked("compare", *two, "--fuzz", 10, "--out", tmp_path / place)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"ottla: --out {tmp_path / place}: ")
+    assert line.endswith("; name another folder")
+
+
+class Interrupted(Hunt):
+    """A hunt that is interrupted after as many differences as `cases` says."""
+
+    cases = 0
+
+    def run(self):
+        for each in super().run():
+            found = len(self.comparison.results)
+            if isinstance(each, Kind) and found == self.cases:
+                raise KeyboardInterrupt
+            yield each
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cases", "kept"), [(0, "nothing is kept"), (1, "{} has 1 case")])
+def test_an_interrupted_fuzz_says_what_is_kept(tmp_path, monkeypatch, cases, kept):
+    """It said that the folder has the cases before there was one."""
+    monkeypatch.setattr(hunt, "Hunt", Interrupted)
+    monkeypatch.setattr(Interrupted, "cases", cases)
+    monkeypatch.setattr(hunt, "MOST_REPLAYS", 1)
+    monkeypatch.setattr(hunt, "AT_ONCE", 1)
+    comparison = Comparison(ProfileBroker("redpanda-5157"), ProfileBroker("reference"), "reference")
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        compare_fuzz.hunt(comparison, Draw(2000, 1, tmp_path / "out"))
+    assert interrupt.value.__notes__[0].endswith(f"are done, {kept.format(tmp_path / 'out')}")
+    assert len(list(tmp_path.glob("out/*"))) == cases
+
+
+@pytest.mark.slow
+def test_a_difference_is_printed_before_its_file_is_written(tmp_path, monkeypatch, capsys):
+    """What could not be written was not told, either."""
+    monkeypatch.setattr(hunt, "MOST_REPLAYS", 1)
+    monkeypatch.setattr(hunt, "AT_ONCE", 1)
+    (tmp_path / "out").touch()
+    comparison = Comparison(ProfileBroker("redpanda-5157"), ProfileBroker("reference"), "reference")
+    with pytest.raises(UsageError, match=r"--out .*name another folder"):
+        compare_fuzz.hunt(comparison, Draw(2000, 1, tmp_path / "out"))
+    assert capsys.readouterr().out.startswith("DIFFERS   fuzz/")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from ottla.commands.sim.asking import check_out
@@ -50,6 +51,16 @@ class Files(NamedTuple):
             from ottla.report.compare.page import page
 
             write(self.html, page(comparison))
+
+
+def check_cases(folder: Path) -> None:
+    """Check that cases can be written into a folder, or that it can be made, before work that may
+    take long; nothing is made yet. Raises `UsageError`."""
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    try:
+        TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise UsageError(f"--out {folder}: {refused(error, 'another folder')}") from None
 
 
 def write_case(folder: Path, found: Found) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.commands import usage
-from ottla.commands.compare_files import write_case
+from ottla.commands.compare_files import check_cases, write_case
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say
 
@@ -46,7 +46,9 @@ def check_fuzz(
     for name, value in others.items():
         if value:
             raise usage.UsageError(f"--fuzz draws requests and asks them, so {name} has no place")
-    return Draw(steps, SEED if seed is None else seed, OUT if out is None else out)
+    draw = Draw(steps, SEED if seed is None else seed, OUT if out is None else out)
+    check_cases(draw.out)
+    return draw
 
 
 def hunt(comparison: Comparison, draw: Draw) -> None:
@@ -54,8 +56,8 @@ def hunt(comparison: Comparison, draw: Draw) -> None:
     from ottla.compare.fuzz.hunt import Hunt
     from ottla.compare.fuzz.kinds import Kind
 
-    line, going = Line(), Hunt(comparison, draw.seed, draw.steps)
-    with interruptible(line, lambda: _interrupted(going, draw)):
+    line, going, written = Line(), Hunt(comparison, draw.seed, draw.steps), 0
+    with interruptible(line, lambda: _interrupted(going, draw, written)):
         names = f"{comparison.target.name} and {comparison.other.name}"
         line.doing(f"asking {names}, seed {draw.seed}")
         for news in going.run():
@@ -63,7 +65,8 @@ def hunt(comparison: Comparison, draw: Draw) -> None:
                 line.doing(f"shrinking a difference: {usage.one_line(news.told())}")
                 continue
             if news is not None:
-                _show(line, news, write_case(draw.out, news))
+                _show(line, news, draw.out)
+                written += 1
             line.show(_progress(going, draw))
         line.clear()
     for kind, count in going.differing.most_common():
@@ -76,17 +79,20 @@ def _progress(going: Hunt, draw: Draw) -> str:
     return f"{going.steps} of {draw.steps} steps, seed {draw.seed}, {kinds}"
 
 
-def _interrupted(going: Hunt, draw: Draw) -> str:
-    kept = f"{draw.out} has the cases" if going.differing else NOTHING
+def _interrupted(going: Hunt, draw: Draw, written: int) -> str:
+    kept = NOTHING
+    if written:
+        kept = f"{draw.out} has {'1 case' if written == 1 else f'{written} cases'}"
     return f"{going.steps} of {draw.steps} steps are done, {kept}"
 
 
-def _show(line: Line, found: Found, path: Path) -> None:
+def _show(line: Line, found: Found, out: Path) -> None:
+    """Print what was found, and write its case. Raises `UsageError`."""
     from ottla.compare.telling import result_lines
 
     for each in result_lines(found.result):
         line.over(usage.one_line(each))
-    count = len(found.sketch["steps"])
+    path, count = write_case(out, found), len(found.sketch["steps"])
     if not found.again:
         how = f"it did not show again, alone; {count} steps showed it once"
     else:
