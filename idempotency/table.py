@@ -16,7 +16,7 @@ speculation ends with the leadership (`new_term`); nothing of it is kept. The st
 **Bounds.** At most `max_producers` are known. A leader makes room by `expire`: it chooses the
 longest idle producers without a request in flight and puts the decision to forget them into the
 log. From then on it judges requests as if that decision were applied, because they follow it in the
-log.
+log. Where replicas may know different producers, the bound is the leader's (`wiping.py`).
 """
 
 from __future__ import annotations

@@ -17,6 +17,11 @@ view more.
 
 **Room.** A wiped batch may have its place in the log. It will be applied, so its producer takes
 room, even if nothing of it is in flight any more (`_wiped`).
+
+A leader counts the producers that it knows. After a restart, or after a snapshot from another
+replica, it may know fewer than others do (RP-RAFT-SNAPSHOT); then these exceed `max_producers`,
+because no decision to forget is in the log. When one of them leads, its first newcomer makes
+enough room (`surplus`).
 """
 
 from __future__ import annotations
@@ -149,6 +154,10 @@ class WipingTable(ProducerTable):
         if producer_id in self._new:
             return False
         return producer_id not in self._applied or producer_id in self._expiring
+
+    def surplus(self) -> int:
+        """How many producers have to be forgotten before there is room for one more."""
+        return len(self._applied) - len(self._expiring) + len(self._new) - self.max_producers + 1
 
     def _ids(self) -> set[ProducerId]:
         return super()._ids() | self._own.keys()

@@ -70,6 +70,13 @@ class HoldingAdmission(Admission):
         self._copies[ticket.batch.producer_id] = copy
         return True
 
+    def _make_room(self) -> bool:
+        """As `Admission._make_room`, but the leader may know more producers than there is room for
+        (`WipingTable`)."""
+        victims = self.table.longest_idle(self.table.surplus())
+        self.expire(victims)
+        return bool(victims)
+
     def wake(self) -> None:
         """As `Admission.wake`, and hand their mutexes on."""
         for producer_id, copy in list(self._copies.items()):

@@ -151,7 +151,9 @@ class PatientPurgatory(Purgatory):
 
 
 class WakingPurgatory(Purgatory):
-    """As `Purgatory`, but copies of its items wait in admission (`Profile.copies_keep_mutex`)."""
+    """As `Purgatory`, but copies of its items wait in admission (`Profile.copies_keep_mutex`). So
+    whatever may have answered an item is told there, and copies get the same outcome in that
+    turn."""
 
     def __init__(self, state: PartitionState, admission: Admission):
         super().__init__(state)

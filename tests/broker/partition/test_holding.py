@@ -221,6 +221,22 @@ def test_too_many_producers_are_against_the_policy():
     assert outcome(driver.produce(8, 0))[0] is ErrorCode.POLICY_VIOLATION
 
 
+def test_a_leader_that_knows_too_many_makes_enough_room_for_one_more():
+    """They became too many under a leader that knew fewer: it had no reason to forget anybody.
+    Once such a leader refused newcomers, and forgot one producer for each refusal."""
+    predecessor = serving(max_producers=5)
+    for producer in range(5):
+        predecessor.produce(producer, 0)
+    predecessor.settle()
+    driver = PartitionDriver(make_partition(profile=PROFILE, max_producers=3))
+    driver.follow(1, leader=2)
+    driver.receive(predecessor.log)
+    driver.serve(2)
+    assert len(driver.machine.table) == 5
+    assert outcome_of(driver, 9, 0) == (NONE, 5)
+    assert [*driver.machine.table.describe()["producers"]] == [3, 4, 9]
+
+
 # ---- failures
 
 
