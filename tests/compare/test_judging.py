@@ -14,6 +14,7 @@ from ottla.compare.errors import CaseError, CompareError
 from ottla.compare.explained import Explanation, explanation_of, load_explanations
 from ottla.compare.fields import Field
 from ottla.compare.judging import contradictions, judge
+from ottla.compare.transcript import reply_to
 
 FAILING = {
     "another code": (
@@ -275,6 +276,27 @@ def test_another_outcome_is_one_difference(pair):
 
 
 # ---- explanations
+
+
+def test_equal_answers_that_nobody_can_read_are_one_difference(pair):
+    """They were alike: two profiles share an encoder, and it may be broken."""
+    case, transcript = pair
+    (reply,) = transcript.replies
+    (step,) = case.steps
+    cut = reply_to(
+        step,
+        reply.outcome,
+        reply.request,
+        reply.response[:-9],
+        took=reply.took,
+        versions=transcript.versions,
+    )
+    unread = replace(transcript, replies=(cut,))
+    (found,) = judge(case, unread, unread, "reference")
+    assert found.field == "answer"
+    assert "cut off" in found.target
+    assert found.target == found.other
+
 
 WHY = Explanation("*/rule", "base_offset", None, ("reference",), "because", "K-CODES")
 

@@ -79,11 +79,14 @@ class _Pair:
 
     @property
     def equal(self) -> bool:
-        """Whether both answered the same bytes, which mean the same on both: most pairs do."""
+        """Whether both answered the same bytes, which can be read and mean the same on both: most
+        pairs do. Nobody knows what the two do if their bytes cannot be read, such as those of an
+        encoder that is broken in both."""
         mine, others = self._replies
         same = mine.response == others.response is not None and self.both_answered
         left, right = self._target, self._other
-        return same and left.now == right.now and left.names == right.names
+        alike = same and left.now == right.now and left.names == right.names
+        return alike and not mine.unread  # equal bytes: one of the two is enough
 
     @property
     def both_answered(self) -> bool:
