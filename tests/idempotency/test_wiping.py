@@ -7,10 +7,12 @@ The own view of a replica is what it has met; the applied state is what the log 
 from __future__ import annotations
 
 from functools import partial
+from random import Random
 
 import pytest
 
 from ottla.idempotency.decisions import Accept, Duplicate, Reject
+from ottla.idempotency.producer import InFlight
 from ottla.idempotency.rulebooks import RULEBOOKS
 from ottla.idempotency.sessions import make_table
 from ottla.idempotency.wiping import WipingTable
@@ -189,6 +191,78 @@ def test_a_wiped_batch_takes_room_until_the_term_ends():
     assert replica.ask(0, producer=8) == "too-many-producers"
     replica.table.new_term(2)
     assert replica.ask(0, producer=8) == "empty-at-zero"
+
+
+class Leader:
+    """A table for three producers, a leader queue, and a log of which a part is applied. Both hold
+    requests in flight and, as lists, decisions to forget."""
+
+    def __init__(self, seed):
+        self.random = Random(seed)
+        self.table = Replica(room=3).table
+        self.queue: list[InFlight | list[int]] = []
+        self.log: list[InFlight | list[int]] = []
+        self.end = 0
+
+    def ask(self):
+        first = self.random.choice([0, 0, 1, 2, 5])
+        who = BatchIdentity(self.random.randrange(6), self.random.randrange(3), first, first)
+        decision = self.table.decide(who, 1)
+        victims = self.table.longest_idle(1)
+        if decision.row.label == "too-many-producers" and victims:
+            self.table.expire(victims)
+            self.queue.append(victims)
+            decision = self.table.decide(who, 1)
+        if isinstance(decision, Accept):
+            self.queue.append(self.table.begin(who, 1))
+        elif isinstance(decision, Reject):
+            self.table.meet(who)
+
+    def propose(self):
+        for index, item in enumerate(self.queue, self.end + 1):
+            if isinstance(item, InFlight):
+                self.table.enqueued(item, index)
+        self.end += len(self.queue)
+        self.log += self.queue
+        self.queue = []
+
+    def fail(self):
+        for item in self.queue:
+            if isinstance(item, InFlight):
+                self.table.abandon(item)
+            else:
+                self.table.keep(item)
+        self.queue = []
+
+    def apply(self):
+        index = self.end - len(self.log) + 1
+        for item in self.log[:1]:
+            if isinstance(item, InFlight):
+                self.table.apply(item.identity, index, 0, index=index, term=1)
+            else:
+                self.table.apply_expire(item, index=index)
+        del self.log[:1]
+
+    def known_at_the_end(self):
+        known = {
+            each for each, told in self.table.describe()["producers"].items() if told["finished"]
+        }
+        for item in (*self.log, *self.queue):
+            if isinstance(item, InFlight):
+                known.add(item.identity.producer_id)
+            else:
+                known -= set(item)
+        return known
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_room_is_counted_as_it_is_at_the_end_of_the_log(seed):
+    leader = Leader(seed)
+    steps = [leader.ask, leader.propose, leader.fail, leader.apply]
+    for _ in range(100):
+        leader.random.choices(steps, [60, 15, 5, 20])[0]()
+        assert 3 - len(leader.known_at_the_end()) == 1 - leader.table.surplus()
+        assert len(leader.table) <= 3
 
 
 def test_a_pile_of_one_producer_is_judged_at_a_cost_that_does_not_grow():
