@@ -42,9 +42,8 @@ class Rulebook:
     newer_epoch_wipes: bool = False
     """Whether a batch of a newer epoch wipes what this replica knows of its producer, before it is
     judged and even if it is refused then; epochs are not compared otherwise
-    (`ottla.idempotency.wiping`)."""
-    judged_once: bool = False
-    """Whether a refusal stands once the barrier is passed; otherwise the batch is judged again."""
+    (`ottla.idempotency.wiping`). And a refusal stands once the barrier is passed; otherwise the
+    batch is judged again (`ottla.broker.partition.holding`)."""
 
     @property
     def begins_anywhere(self) -> bool:
@@ -64,7 +63,6 @@ _REDPANDA_25_3 = Rulebook(
     window=5,
     gap_after_barrier=True,
     newer_epoch_wipes=True,
-    judged_once=True,
 )
 
 _ALL = (

@@ -7,8 +7,8 @@ one such copy per producer, and no newer epoch can wipe its original while it wa
 original is in the log keeps the mutex also if a transfer of leadership fails all others (`fail`).
 Copies are not among the `open_tickets`, because no deadline of theirs ever comes.
 
-**A refusal is final** (`Rulebook.judged_once`). After the barrier the batch is not judged again,
-even if what it missed has arrived meanwhile (RP-GAP).
+**A refusal is final** (`Rulebook.newer_epoch_wipes`). After the barrier the batch is not judged
+again, even if what it missed has arrived meanwhile (RP-GAP).
 
 **Failures cost the leadership** (`Profile.resigns_on_failure`; `PartitionState.fail_producer`). A
 copy that shares an error adds nothing to that: its original has cost what there is to cost.
@@ -54,14 +54,12 @@ class HoldingAdmission(Admission):
         self.table.meet(who)
         if decision.reason is RejectReason.BACKWARDS:
             self.state.fail_producer()
-        if decision.barrier and self.table.rulebook.judged_once:
+        if decision.barrier:
             self._leadership.barriers.ask(ticket, partial(self._refuse, decision=decision))
         else:
-            super()._reject(ticket, decision)
+            self._refuse(ticket, decision)
 
     def _park(self, ticket: ProduceTicket, decision: Park) -> bool:
-        if not self.state.settings.profile.copies_keep_mutex:
-            return super()._park(ticket, decision)
         copy = Copy(ticket, decision.in_flight.owner)
         if copy.original.done:
             self._share(copy)
@@ -113,7 +111,11 @@ class HoldingAdmission(Admission):
 
 
 def make_admission(state: PartitionState, table: ProducerTable) -> Admission:
-    """The admission that the profile's table needs."""
+    """The admission that the profile needs. Copies keep the mutex where a newer epoch wipes, and
+    nowhere else."""
+    keep = state.settings.profile.copies_keep_mutex
     if isinstance(table, WipingTable):
+        assert keep, "a wiping table hands no copies back"
         return HoldingAdmission(state, table)
+    assert not keep, "without a wiping table copies wait in the table"
     return Admission(state, table)

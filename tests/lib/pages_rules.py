@@ -90,7 +90,7 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
             "a newer epoch wipes what is known of its producer; else epochs are not compared",
             rulebook.newer_epoch_wipes,
         ),
-        ("a refusal stands after the barrier", rulebook.judged_once),
+        ("a refusal stands after the barrier", rulebook.newer_epoch_wipes),
         ("a batch in flight takes the place of a finished one", rulebook.appended_counts),
         ("a connection has one produce request under way", profile.one_stage),
         ("a connection has one request under way, of any kind", profile.one_at_a_time),
