@@ -253,6 +253,20 @@ def test_an_entry_for_random_requests_is_about_every_replay():
     assert [each for each in names if not each.startswith("fuzz/")] == []
 
 
+def test_what_the_target_serves_is_asked_once():
+    """It was asked in every replay, for which a profile starts a node."""
+    asked = []
+
+    class Serves(Told):
+        def versions(self):
+            asked.append(1)
+            return super().versions()
+
+    hunt = Hunt(Comparison(Serves("a", only_fetches), Told("b", closed), PROFILE), SEED, 60)
+    assert any(isinstance(each, Found) for each in hunt.run())
+    assert len(asked) == 1
+
+
 def test_both_are_asked_the_same_whatever_they_answer():
     hunt, _ = told_apart(only_fetches)
     calm, _ = told_apart(lambda _: Outcome.CLOSED)
@@ -322,6 +336,15 @@ def test_an_api_that_only_one_serves_is_not_asked():
 
 
 # ---- what is told
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("a value", "another value"), ("a number", "another number"), ("data x", "data x")],
+)
+def test_two_values_that_look_alike_are_told_as_different(value, told):
+    """It was `datanother x`."""
+    assert Kind("fetch", "name", value, value).told() == f"fetch name: {told}"
 
 
 def test_json_and_junit_say_what_was_drawn():

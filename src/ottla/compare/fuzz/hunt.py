@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -73,18 +74,22 @@ class Hunt:
     _refused: list[tuple[Sequence[Topic], str]] = field(default_factory=list)
     """Topics that a broker refuses, and why."""
 
+    @cached_property
+    def _versions(self) -> Versions:
+        """Asked once: a profile starts a node to answer."""
+        return self.comparison.target.versions()
+
     def run(self) -> Iterator[Kind | Found | None]:
         """Ask: a kind before it is shrunk, then what was found; None whenever some sequences are
         done. Raises `CompareError` if a broker cannot be asked."""
-        versions = self.comparison.target.versions()
-        served = shared(versions, self.comparison.other.versions())
+        served = shared(self._versions, self.comparison.other.versions())
         while self.steps < self.most:
             sketches = self._draw(served)
             cases = [
                 case_of(each, f"{FOLDER}/seed-{self.seed}-sequence-{number}")
                 for number, each in sketches.items()
             ]
-            for number, result in zip(sketches, self._play(cases, versions), strict=True):
+            for number, result in zip(sketches, self._play(cases), strict=True):
                 self.sequences += 1
                 self.left_out += bool(result.left_out)
                 self.explained += len(result.explained)
@@ -111,16 +116,16 @@ class Hunt:
             found[number] = sketch
         return found
 
-    def _play(self, cases: Sequence[Case], versions: Versions) -> list[Result]:
+    def _play(self, cases: Sequence[Case]) -> list[Result]:
         """The results of cases; one whose topics a broker refuses is left out."""
         playable = [each for each in cases if not self._why_not(each)]
         try:
-            played = iter(self._judge(playable, versions))
+            played = iter(self._judge(playable))
         except UnplayableError as error:
             if len(playable) > 1:  # nobody knows which of them it was
-                return [result for each in cases for result in self._play([each], versions)]
+                return [result for each in cases for result in self._play([each])]
             self._refused.append((playable[0].topics, str(error)))
-            return self._play(cases, versions)
+            return self._play(cases)
         left_out = [self._why_not(each) for each in cases]
         return [
             Result(each, left_out=why) if why else next(played)
@@ -131,11 +136,11 @@ class Hunt:
         """Why a case is not played; empty if it is."""
         return next((why for topics, why in self._refused if topics == case.topics), "")
 
-    def _judge(self, cases: Sequence[Case], versions: Versions) -> list[Result]:
+    def _judge(self, cases: Sequence[Case]) -> list[Result]:
         if not cases:
             return []
-        mine = _played(self.comparison.target, cases, versions)
-        others = _played(self.comparison.other, cases, versions, mine)
+        mine = _played(self.comparison.target, cases, self._versions)
+        others = _played(self.comparison.other, cases, self._versions, mine)
         return [
             judge_drawn(self.comparison, *each) for each in zip(cases, mine, others, strict=True)
         ]
@@ -188,7 +193,7 @@ class Hunt:
             return None
         try:
             case = case_of(candidate, name, build=True)
-            (played,) = self._play([case], self.comparison.target.versions())
+            (played,) = self._play([case])
         except CompareError:  # no case, or a step refers to what was not answered
             return None
         found = first_of(played.differences)

@@ -40,7 +40,8 @@ class Kind(NamedTuple):
 
     def _values(self) -> str:
         if self.target == self.other:
-            return self.target.replace("a ", "another ", 1)
+            plain = self.target.removeprefix("a ")
+            return plain if plain == self.target else f"another {plain}"
         return f"{self.target}, not {self.other}"
 
 
