@@ -1,10 +1,13 @@
 """`ottla compare --fuzz N`: random requests instead of written cases.
 
-The command prints each kind of difference as soon as it is shrunk, and writes it as a case.
+The folder of cases is tried before anything is drawn. Each kind of difference is printed as soon as
+it is shrunk, and then written as a case: what cannot be written was at least told. Meanwhile a line
+of progress has the steps that are asked, or the replays of the difference that is being shrunk.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ottla.compare.fuzz.hunt import Found, Hunt
+    from ottla.compare.fuzz.kinds import Kind
     from ottla.compare.running import Comparison
 
 SEED = 1
@@ -62,7 +66,8 @@ def hunt(comparison: Comparison, draw: Draw) -> None:
         line.doing(f"asking {names}, seed {draw.seed}")
         for news in going.run():
             if isinstance(news, Kind):
-                line.doing(f"shrinking a difference: {usage.one_line(news.told())}")
+                line.tell(partial(_shrinking, going, news))
+                line.beat()
                 continue
             if news is not None:
                 _show(line, news, draw.out)
@@ -77,6 +82,11 @@ def hunt(comparison: Comparison, draw: Draw) -> None:
 def _progress(going: Hunt, draw: Draw) -> str:
     kinds = f"{len(going.differing)} kinds of differences"
     return f"{going.steps} of {draw.steps} steps, seed {draw.seed}, {kinds}"
+
+
+def _shrinking(going: Hunt, kind: Kind, since: float) -> str:
+    done = f"replay {going.replays}, steps left: {going.smallest}, {since:.0f} s"
+    return f"shrinking a difference: {usage.one_line(kind.told())}; {done}"
 
 
 def _interrupted(going: Hunt, draw: Draw, written: int) -> str:

@@ -4,7 +4,10 @@ Faults are planted in the program while the target plays, and taken out before t
 does. What is counted and told is tested with brokers that only say what became of each request.
 """
 
+import itertools
 import json
+import re
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from xml.etree import ElementTree as ET
@@ -14,7 +17,10 @@ import pytest
 from ottla.broker.profiles.named import profile_named
 from ottla.broker.wire.answers import PartitionListed
 from ottla.broker.wire.api import list_offsets
+from ottla.commands import compare_fuzz
 from ottla.commands.compare_files import write_case
+from ottla.commands.compare_fuzz import Draw
+from ottla.commands.sim.telling import Line
 from ottla.compare.brokers import ProfileBroker
 from ottla.compare.case import Outcome
 from ottla.compare.errors import UnplayableError
@@ -251,6 +257,45 @@ def test_an_entry_for_random_requests_is_about_every_replay():
     assert any(isinstance(each, Found) and each.again for each in hunt.run())
     assert len(set(names)) > 2
     assert [each for each in names if not each.startswith("fuzz/")] == []
+
+
+def late_fetches(step):
+    return only_fetches(step) if step.number > 3 else Outcome.CLOSED
+
+
+def test_shrinking_ends_after_a_minute_with_the_best_so_far():
+    """Of a broker that falls silent, 400 replays took most of an hour."""
+    seconds = itertools.count(0, 20)
+    comparison = Comparison(Told("a", late_fetches), Told("b", closed), PROFILE)
+    hunt = Hunt(comparison, SEED, 400, clock=lambda: next(seconds))
+    found = next(each for each in hunt.run() if isinstance(each, Found))
+    assert found.again
+    assert hunt.replays < 6
+    assert 4 <= len(found.sketch["steps"]) == hunt.smallest < found.step
+
+
+def test_the_line_of_progress_counts_replays(tmp_path, monkeypatch):
+    """It stood still, but for its seconds."""
+    texts: list[Callable[[float], str]] = []
+    told: list[str] = []
+
+    class Kept(Line):
+        def tell(self, of):
+            texts.append(of)
+            super().tell(of)
+
+    class Looks(Told):
+        def play_all(self, cases, versions, like=()):
+            told.append(texts[-1](3.0))
+            return super().play_all(cases, versions, like)
+
+    monkeypatch.setattr(compare_fuzz, "Line", Kept)
+    comparison = Comparison(Looks("a", late_fetches), Told("b", closed), PROFILE)
+    compare_fuzz.hunt(comparison, Draw(60, SEED, tmp_path))
+    shrinking = [each for each in told if each.startswith("shrinking a difference: fetch outcome")]
+    assert shrinking[0].endswith("; replay 1, steps left: 9, 3 s")
+    assert re.search(r"; replay \d\d, steps left: 4, 3 s$", shrinking[-1])
+    assert len(set(shrinking)) > 3
 
 
 def test_what_the_target_serves_is_asked_once():

@@ -9,10 +9,11 @@ broker refuses is left out, as is each later one with such topics, and counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from time import monotonic
 from typing import NamedTuple
 
 from ottla.broker.wire.codec import API_NAMES
@@ -33,6 +34,8 @@ AT_ONCE = 8
 """Sequences that a broker plays before the other one does."""
 MOST_REPLAYS = 400
 """Of one difference, while it is shrunk."""
+MOST_SECONDS = 60.0
+"""Of one difference, while it is shrunk: a replay with a broker that is silent takes long."""
 FOLDER = "fuzz"
 """The folder in the name of a drawn case."""
 
@@ -71,6 +74,12 @@ class Hunt:
     """Differences that have their reason in the list."""
     differing: Counter[Kind] = field(default_factory=Counter)
     """How many sequences differ first so."""
+    replays: int = 0
+    """Of the difference that is being shrunk."""
+    smallest: int = 0
+    """Steps that it has by now."""
+    clock: Callable[[], float] = monotonic
+    """Seconds."""
     _refused: list[tuple[Sequence[Topic], str]] = field(default_factory=list)
     """Topics that a broker refuses, and why."""
 
@@ -164,19 +173,23 @@ class Hunt:
         kind = kind_of(result.case, first)
         name = f"{FOLDER}/{kind.slug()}"
         best, kept = _cut(sketch, first.step), _until(result, first.step)
+        self.replays, self.smallest = 0, first.step
 
         def shows(candidate: Sketch) -> Sketch | None:
             nonlocal best, kept
+            self.replays += 1
             played = self._again(candidate, name, kind)
             if played is None:
                 return None
             # What flickers may show at an earlier step than before: the two go together.
             best, kept = _cut(candidate, len(played.case.steps)), played
+            self.smallest = len(best["steps"])
             return best
 
         again = shows(best) is not None
         if again:
-            Shrinker(best, shows, MOST_REPLAYS).run()
+            end = self.clock() + MOST_SECONDS
+            Shrinker(best, shows, MOST_REPLAYS, lambda: self.clock() >= end).run()
             # What depends on the moment may show under one name of its topics, not under another.
             # Each is below the folder, where a list may explain it.
             other = self._again(best, f"{name}-again", kind)

@@ -37,13 +37,17 @@ _EXTRAS = frozenset(
 
 
 class Shrinker:
-    """Makes `best` smaller, which must show the difference. At most `most` sketches are tried."""
+    """Makes `best` smaller, which must show the difference. At most `most` sketches are tried, and
+    none once `over` says that there is no time left."""
 
-    def __init__(self, first: Sketch, shows: Shows, most: int):
+    def __init__(
+        self, first: Sketch, shows: Shows, most: int, over: Callable[[], bool] = lambda: False
+    ):
         self.best = first
         self.replays = 0
         self._shows = shows
         self._most = most
+        self._over = over
         self._failed: set[str] = set()
         """Sketches that were tried, and do not show it."""
 
@@ -59,7 +63,7 @@ class Shrinker:
 
     @property
     def _enough(self) -> bool:
-        return self.replays >= self._most
+        return self.replays >= self._most or self._over()
 
     def _try(self, **changes: Any) -> bool:
         sketch = {**self.best, **changes}
