@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ottla.broker.turn.effects import Effects
 from ottla.broker.turn.leadership import Leadership
 from ottla.broker.turn.tickets import ProduceTicket, Ticket
 from ottla.raft.types import Entry, LogIndex, Micros, Proposal, Snapshot, Term
@@ -60,6 +61,15 @@ class Outbox:
         self.resigns: Term = 0
         """The machine resigns the leadership of this term, which its answers tell of; 0: it does
         not."""
+
+    def hand_over(self, effects: Effects) -> None:
+        """Move the finished tickets into the effects of a turn."""
+        if self.now:
+            effects.answers, self.now = self.now, []
+        if self.after_append:
+            effects.answers_after_append, self.after_append = self.after_append, []
+        if self.enqueued:
+            effects.enqueued, self.enqueued = self.enqueued, []
 
 
 class Machine(Protocol):

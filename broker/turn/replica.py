@@ -195,7 +195,7 @@ class Replica:
         if outbox.now or outbox.after_append or outbox.enqueued:
             if outbox.resigns:
                 self._resign(effects, now)
-            self._hand_over(effects)
+            outbox.hand_over(effects)
         return effects
 
     def _resign(self, effects: Effects, now: Micros) -> None:
@@ -384,16 +384,6 @@ class Replica:
         if entries and entries[0].index == first:
             self.machine.apply(entries, now)
             self.applied = entries[-1].index
-
-    def _hand_over(self, effects: Effects) -> None:
-        """Move the machine's finished tickets into the effects."""
-        outbox = self.machine.outbox
-        if outbox.now:
-            effects.answers, outbox.now = outbox.now, []
-        if outbox.after_append:
-            effects.answers_after_append, outbox.after_append = outbox.after_append, []
-        if outbox.enqueued:
-            effects.enqueued, outbox.enqueued = outbox.enqueued, []
 
     # --- views --------------------------------------------------------------------------------
 
