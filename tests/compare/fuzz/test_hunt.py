@@ -383,15 +383,6 @@ def test_an_api_that_only_one_serves_is_not_asked():
 # ---- what is told
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [("a value", "another value"), ("a number", "another number"), ("data x", "data x")],
-)
-def test_two_values_that_look_alike_are_told_as_different(value, told):
-    """It was `datanother x`."""
-    assert Kind("fetch", "name", value, value).told() == f"fetch name: {told}"
-
-
 def test_json_and_junit_say_what_was_drawn():
     hunt, (found,) = told_apart(only_fetches)
     told = json.loads(in_json(hunt.comparison))
