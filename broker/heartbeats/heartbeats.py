@@ -175,7 +175,7 @@ class Heartbeats:
         if outgoing is None or ack.incarnation != self._incarnation or not outgoing.take_ack(ack):
             return []
         self._seen[ack.sender] = now
-        self.changed.update(dict.fromkeys(outgoing.newly_refused))
+        self.changed.update(dict.fromkeys(outgoing.refusals_changed))
         self._urgent = self._urgent or (outgoing.full and outgoing.hurry)
         replies: list[Message] = []
         for group, term in ack.higher_terms:

@@ -55,9 +55,9 @@ class Outgoing:
         "behind",
         "full",
         "hurry",
-        "newly_refused",
         "owed",
         "peer",
+        "refusals_changed",
         "relayed",
         "relayed_of",
     )
@@ -88,8 +88,9 @@ class Outgoing:
         """Groups whose commit index is ahead of what the peer holds."""
         self._heard = False  # whether the peer was heard since the last `lagging`
         self._refused: dict[GroupId, Term] = {}
-        self.newly_refused: Sequence[GroupId] = ()
-        """Groups that are in the last acknowledgement and were not in the one before."""
+        self.refusals_changed: list[GroupId] = []
+        """Groups that the last acknowledgement refused and the one before did not, and groups that
+        the last one no longer refused: their followers came back."""
 
     def claim(self, group: GroupId, led: Led) -> None:
         """Tell the peer that this node leads `group`, unless it was told exactly that before."""
@@ -176,7 +177,7 @@ class Outgoing:
             return False
         self._acked_sequence = ack.sequence
         self._heard = True
-        self.newly_refused = ()
+        self.refusals_changed = []
         if not self._base <= ack.generation <= self._generation:
             self.restart()
             return True
@@ -187,7 +188,8 @@ class Outgoing:
         self._vouched_at = ack.sent_at
         if self._refused or ack.higher_terms:
             before, self._refused = self._refused, dict(ack.higher_terms)
-            self.newly_refused = [each for each in self._refused if each not in before]
+            self.refusals_changed = [group for group in before if group not in self._refused]
+            self.refusals_changed += [group for group in self._refused if group not in before]
         if self._pending:
             self._settle(ack.generation)
         return True

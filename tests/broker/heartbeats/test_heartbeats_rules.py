@@ -149,6 +149,22 @@ def test_a_voter_without_a_replica_does_not_vouch_until_it_has_one():
     assert leader.replies_vouched(7) == [(2, 50)]
 
 
+def test_a_group_is_looked_at_when_a_refusal_begins_and_when_it_ends():
+    # Simulated run 208026: a follower came back, the leader's idle replica was not looked at, so
+    # its in-sync view was old, and a request was refused with NOT_ENOUGH_REPLICAS without reason.
+    leader, follower = book(1), book(2)
+    leader.leading(7, 3, (2,), 0)
+    exchange(leader, follower, 0, always(None))
+    assert list(leader.take_changed()) == [7]
+    exchange(leader, follower, 50, always(None))
+    assert list(leader.take_changed()) == []
+    follower.term_moved(7)
+    exchange(leader, follower, 100, always(0))
+    assert list(leader.take_changed()) == [7]
+    exchange(leader, follower, 150, always(0))
+    assert list(leader.take_changed()) == []
+
+
 def test_a_node_that_is_no_voter_learns_who_leads_and_nothing_else():
     leader, other = book(1, peers=(2, 3)), book(3)
     leader.leading(7, 3, (2,), 0)
