@@ -3,10 +3,11 @@
 Therefore it knows what each answer must be. In five runs of six, such a client creates a topic of
 its own and works with it under the same faults as all other clients. It writes, sends stored
 batches again, leaves sequences out, begins epochs, asks for producer ids, sends batches that are
-too large or too far ahead in time, deletes records, reads from any offset, asks for offsets, and
-deletes the topic (`sim/clients/steps.py`). Each answer is compared with a model
-(`sim/clients/topic_model.py`) and becomes a `step` row. If the model gives another answer, a row of
-node 0 follows and says which (sim-I49). Now and then it has its own leader deposed.
+too large or too far ahead in time, deletes records, reads from any offset, asks for offsets,
+deletes the topic, and asks for topics with names that none may have (`sim/clients/steps.py`). Each
+answer is compared with a model (`sim/clients/topic_model.py`) and becomes a `step` row. If the
+model gives another answer, a row of node 0 follows and says which (sim-I49). Now and then it has
+its own leader deposed.
 
 A *step* is one request. The client sends it again, to various nodes, until an answer says what
 became of it; a retriable error does not say that. The client asks the leader, sometimes any node,
@@ -40,9 +41,9 @@ RUNS_WITHOUT = 6
 """One run in this many has no such client."""
 MOST_STEPS = 48
 """The most steps in a run."""
-DEPOSED = 3
+DEPOSED = 8
 """How often at most it has the leader of its partition deposed in a run."""
-DEPOSES_AT = 5
+DEPOSES_AT = 3
 """One step in this many begins with that."""
 ACKS_0_WAIT: Micros = 100_000
 """How long it waits after a produce request with acks=0, which is never answered."""

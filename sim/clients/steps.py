@@ -336,7 +336,7 @@ _STEPS: tuple[Callable[[Steps], Step], ...] = (
     *(Steps.epoch_from_within, Steps.ask_id, Steps.too_large, Steps.far_ahead),
     *(Steps.latest, Steps.earliest, Steps.by_time, Steps.by_time, Steps.largest),
     *(Steps.read, Steps.read, Steps.read, Steps.read_beyond, Steps.read_beyond),
-    *(Steps.delete_records, Steps.delete_topic),
+    *(Steps.delete_records, Steps.delete_topic, Steps.create_misnamed),
 )
 """The steps to draw from. A step is drawn as often as it appears here."""
 _BESIDE_THE_DEPOSED = (

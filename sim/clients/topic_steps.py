@@ -17,6 +17,11 @@ from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.decoder import Decoder
 from ottla.sim.world.frames import create_topic, delete_topic_id, error_of_topic
 
+MISNAMED = ("orders/eu", "orders eu", "", ".", "..", "n" * 250, "straße", "orders\n")
+"""Names that no topic may have."""
+MOST_SHOWN = 12
+"""The most characters of a name in a row."""
+
 
 class TopicSteps(ReadSteps):
     """See the module's text."""
@@ -65,6 +70,17 @@ class TopicSteps(ReadSteps):
         self._there = True
         (topic,) = answer.topics
         self._topic_id = topic.topic_id if topic.error_code is ErrorCode.NONE else None
+
+    def create_misnamed(self) -> Step:
+        """Ask for a topic with a name that none may have, on each node alike."""
+        name = self._stream.pick(MISNAMED)
+
+        def judge(answer: Any, _: bool) -> Told:
+            error = error_of_topic(answer)
+            return Told(error, "", other_than(error, ErrorCode.INVALID_TOPIC_EXCEPTION))
+
+        request = create_topic(name, 1, 1, self._timeout)
+        return Step(f"create '{name[:MOST_SHOWN]}'", request, judge, anywhere=True)
 
     def delete(self) -> Step | None:
         """Delete the topic. None: another request may still create it, so the answer is unknown."""
