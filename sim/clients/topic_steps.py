@@ -1,4 +1,7 @@
-"""The steps of the sequential client that create and delete its topic.
+"""The steps of the sequential client that create and delete its topic, or ask for none.
+
+A topic is created and deleted by the controller, so any node is asked. A request whose answer is
+lost may still do its work later: until an answer says what became of it, the topic is not deleted.
 
 Source: K-CREATE-TOPICS; KIP-516.
 """
