@@ -97,8 +97,9 @@ def test_the_list_names_each_case_with_its_rule():
 
 
 def test_the_files_on_the_page_are_what_they_are_said_to_be(tmp_path):
-    a_case, a_list = (each.text for each in blocks(PAGE) if each.language == "toml")
+    a_case, nodes, a_list = (each.text for each in blocks(PAGE) if each.language == "toml")
     (tmp_path / "rule.toml").write_text(a_case, encoding="utf-8")
+    (tmp_path / "nodes.toml").write_text(nodes, encoding="utf-8")
     (tmp_path / "list.toml").write_text(a_list, encoding="utf-8")
     done = forked(
         *("compare", "--replay", RECORDED, "--against", "reference", "--cases", "a-session-is-*"),
@@ -108,9 +109,10 @@ def test_the_files_on_the_page_are_what_they_are_said_to_be(tmp_path):
     assert "our broker has no fetch sessions (our list of wishes)" in done.stdout
     done = forked(
         *("compare", "--target", "reference", "--against", "reference"),
-        *("--cases", tmp_path / "rule.toml"),
+        *("--cases", tmp_path / "rule.toml", "--cases", tmp_path / "nodes.toml"),
     )
     assert done.returncode == 0, done.stdout
+    assert "2 cases, 2 alike" in done.stdout
 
 
 def test_the_page_names_every_option_that_it_shows():
@@ -185,8 +187,8 @@ def test_an_interrupt_ends_it_with_one_line():
         end(process)
     assert process.returncode == 130
     *before, last = said.splitlines()
-    assert all(re.match(r"\d+ of 303 cases, next ", each) for each in before), said
-    assert re.fullmatch(r"ottla: interrupted; \d+ of 303 cases are done, nothing is kept", last)
+    assert all(re.match(r"\d+ of 351 cases, next ", each) for each in before), said
+    assert re.fullmatch(r"ottla: interrupted; \d+ of 351 cases are done, nothing is kept", last)
 
 
 def test_a_broker_that_is_not_there_is_told_in_one_line():

@@ -21,7 +21,7 @@ def test_a_connection_that_the_broker_closed_is_closed_here_too(tmp_path):
         server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
         host, port = server.sockets[0].getsockname()
 
-        async def dial():
+        async def dial(_):
             reader, writer = await asyncio.open_connection(host, port)
             writers.append(writer)
             return reader, writer
@@ -62,7 +62,7 @@ def test_what_was_answered_before_a_connection_closed_is_not_lost(tmp_path):
         server = await asyncio.start_server(answer_and_close, "127.0.0.1", 0)
         host, port = server.sockets[0].getsockname()
 
-        async def dial():
+        async def dial(_):
             reader, writer = await asyncio.open_connection(host, port)
             return reader, Counted(writer)
 

@@ -12,22 +12,23 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from compare_kit import RECORDED, every_case, kafka, played, written
+from compare_kit import RECORDED, every_case, kafka, played, recorded_cases, written
 from ottla.broker.profiles.named import PROFILES, profile_named
 from ottla.commands.compare import AGAINST
-from ottla.compare.brokers import ProfileBroker, WireBroker
+from ottla.compare.brokers import ProfileBroker
 from ottla.compare.errors import CompareError, UnplayableError
 from ottla.compare.explained import load_explanations
 from ottla.compare.finding import load_cases
 from ottla.compare.formats import in_json, in_junit
 from ottla.compare.judging import contradictions
+from ottla.compare.live import WireBroker
 from ottla.compare.recordings import RecordedBroker, record, record_broker
-from ottla.compare.running import Comparison, unserved
+from ottla.compare.running import Comparison, unsaid, unserved
 from ottla.compare.telling import closing_lines, dump, result_lines, verdict
 from ottla.report.compare.page import page
 from tidy.source import repository
 
-NAMES = [each.name for each in every_case()]
+NAMES = [each.name for each in recorded_cases()]
 PROFILE = "reference"
 NEWEST = profile_named(AGAINST).name
 """What `ottla compare` takes if no profile is named."""
@@ -43,7 +44,7 @@ def compared(target, profile, cases, **options):
     return comparison, list(comparison.run(cases))
 
 
-@pytest.mark.parametrize("case", every_case(), ids=NAMES)
+@pytest.mark.parametrize("case", recorded_cases(), ids=NAMES)
 def test_kafka_as_recorded_is_as_the_case_says_and_as_the_profile_answers(case):
     """Every difference between Kafka 4.3.1 and Ottla has its reason in the list."""
     _, (result,) = compared(kafka(), NEWEST, [case], explanations=load_explanations(), live=True)
@@ -54,7 +55,9 @@ def test_no_reason_is_given_for_what_does_not_differ():
     explanations = load_explanations()
     for profile in {NEWEST, PROFILE}:
         cases = [
-            case for case in every_case() if any(e.about(case.name, profile) for e in explanations)
+            case
+            for case in recorded_cases()
+            if any(each.about(case.name, profile) for each in explanations)
         ]
         comparison, _ = compared(kafka(), profile, cases, explanations=explanations, live=True)
         assert [each.told() for each in comparison.stale()] == []
@@ -76,7 +79,7 @@ def test_a_profile_does_what_the_cases_say_of_it(profile):
     broker, explanations, found = ProfileBroker(profile), load_explanations(), []
     versions = broker.versions()
     for case in every_case():
-        if unserved(case.needs, profile, versions):
+        if unserved(case.needs, profile, versions) or unsaid(case, profile):
             continue
         try:
             transcript = broker.play(case, versions)
@@ -103,21 +106,43 @@ def test_cases_name_profiles_that_there_are():
     [pytest.param(each, marks=pytest.mark.nightly) if each in BY_NIGHT else each for each in ALL],
 )
 def test_over_tcp_a_profile_answers_as_in_process(profile):
-    """But for the clock and what is drawn: judged field by field, over all cases."""
+    """But for the clock and what is drawn: judged field by field, over all cases of one node."""
+    answers_alike(profile, recorded_cases())
+
+
+def answers_alike(profile, cases):
+    """Over TCP as in process."""
     with WireBroker(profile) as wire:
-        comparison, results = compared(wire, profile, every_case())
-    in_process, _ = compared(ProfileBroker(profile), profile, every_case())
+        comparison, results = compared(wire, profile, cases)
+    in_process, _ = compared(ProfileBroker(profile), profile, cases)
     told = {each.case.name: each.differences for each in results}
-    assert len(told) == len(every_case())
+    assert len(told) == len(cases)
     assert comparison.counts()["left out"] == in_process.counts()["left out"]
     for each in in_process.results:
         fields = [(d.step, d.field, d.expected) for d in each.differences]
         assert [(d.step, d.field, d.expected) for d in told[each.case.name]] == fields
 
 
+QUICK = ("fetch/*", "offsets/*", "acks/*leader*")
+"""Cases with their own cluster that cost a second and a half over TCP; all of them 30 s."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("profile", "globs"),
+    [
+        (NEWEST, QUICK),
+        *(pytest.param(each, ["*"], marks=pytest.mark.nightly) for each in ALL),
+    ],
+)
+def test_over_tcp_several_nodes_answer_as_in_process(profile, globs):
+    """Faults included: real time in the place of virtual time, and an election of its own."""
+    answers_alike(profile, [each for each in load_cases(globs) if each.own_cluster])
+
+
 @pytest.mark.slow
 def test_two_profiles_that_differ_are_told_apart():
-    comparison, _ = compared(ProfileBroker("redpanda-5157"), PROFILE, every_case())
+    comparison, _ = compared(ProfileBroker("redpanda-5157"), PROFILE, recorded_cases())
     assert comparison.status == 1
     names = [each.case.name for each in comparison.results if each.differences]
     assert "idempotence/an-older-epoch-is-fenced" in names
@@ -143,6 +168,40 @@ def test_a_case_whose_topic_a_broker_does_not_make_is_left_out_with_the_reason(t
     case = written(tmp_path, text + "[[steps]]\nproduce = {}\n")
     _, (result,) = compared(ProfileBroker(PROFILE), PROFILE, [case])
     assert "reference: rule: its topic cannot be made: INVALID_CONFIG" in result.left_out
+
+
+def test_a_case_that_needs_more_nodes_than_there_are_is_left_out_with_the_reason():
+    _, (result,) = compared(kafka(), NEWEST, load_cases(["a-follower-names-the-leader"]))
+    assert result.left_out == f"{kafka().name} has 1 node, and the case needs 3"
+
+
+def test_a_case_with_faults_that_nobody_does_is_left_out_with_the_reason():
+    _, (result,) = compared(kafka(), NEWEST, load_cases(["a-clean-restart-keeps*"]))
+    why = "nobody there does what the case does to nodes (restart)"
+    assert result.left_out == f"{kafka().name}: {why}"
+
+
+@pytest.mark.parametrize(
+    ("target", "profile"), [("kafka-4.3", "redpanda-25.3"), ("redpanda-25.3", "kafka-4.3")]
+)
+def test_a_case_that_says_nothing_of_a_profile_is_left_out_with_the_reason(target, profile):
+    cases = load_cases(["a-follower-names-the-leader"])
+    comparison, (result,) = compared(ProfileBroker(target), profile, cases)
+    assert result.left_out == "redpanda-25.3: it serves Produce up to version 7"
+    assert not comparison.compared
+
+
+def test_explained_differences_of_several_nodes_are_there():
+    """Nobody records such cases, so no recording would notice that an entry is stale."""
+    found = []
+    for each in load_explanations():
+        cases = [case for case in every_case() if case.own_cluster and case.name == each.case]
+        found += [(each, case, profile) for case in cases for profile in each.profiles]
+    assert found
+    for why, case, profile in found:
+        broker = ProfileBroker(profile)
+        differing = contradictions(case, broker.play(case, broker.versions()), profile)
+        assert any(why.explains(each, profile) for each in differing), why.told()
 
 
 def test_every_source_of_a_case_is_on_the_page_of_sources():

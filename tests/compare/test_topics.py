@@ -11,6 +11,7 @@ import pytest
 from ottla.broker.errors import ErrorCode
 from ottla.compare import topics
 from ottla.compare.errors import CompareError
+from ottla.compare.nodes import Place
 from ottla.compare.topics import Topics
 
 DELETION_DISABLED = 73
@@ -36,7 +37,7 @@ class AnswersNothing:
 
 
 def delete(client):
-    asyncio.run(Topics(client, {}, None).delete(["a", "b"]))
+    asyncio.run(Topics(client, {}, Place({})).delete(["a", "b"]))
 
 
 def test_a_topic_that_is_left_is_told():

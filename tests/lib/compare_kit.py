@@ -13,15 +13,22 @@ from ottla.compare.recordings import RecordedBroker
 from ottla.compare.transcript import Transcript
 
 RECORDED = Path(__file__).resolve().parents[1] / "compare" / "kafka-4.3.1"
-"""What Apache Kafka 4.3.1 answered to every case."""
+"""What Apache Kafka 4.3.1 answered to every case of one node without faults."""
 
 HEAD = 'schema = 1\ntitle = "A rule"\nsource = ["K-CODES"]\n'
+NEW = HEAD.replace("1", "2")
+"""The head of a case that may have several nodes."""
 
 
 @cache
 def every_case() -> tuple[Case, ...]:
     """The cases that come with Ottla."""
     return tuple(load_cases(["*"]))
+
+
+def recorded_cases() -> list[Case]:
+    """Those that `make kafka` can play: one node, to which nothing happens."""
+    return [each for each in every_case() if not each.own_cluster]
 
 
 @cache
@@ -32,8 +39,13 @@ def kafka() -> RecordedBroker:
 
 def written(folder: Path, text: str, name: str = "rule.toml") -> Case:
     """The case of a text, whose head is added."""
+    return loaded(folder, HEAD + text, name)
+
+
+def loaded(folder: Path, text: str, name: str = "rule.toml") -> Case:
+    """The case of a whole text."""
     path = folder / name
-    path.write_text(HEAD + text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return load(path)
 
 

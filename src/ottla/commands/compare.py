@@ -167,7 +167,7 @@ def _explanations(path: Path | None) -> list[Explanation]:
 
 def _target(target: str | None, replay: Path | None, *, wire: bool) -> tuple[Broker, bool]:
     """The broker to compare, and whether it is one of its own. Raises `UsageError`."""
-    from ottla.compare.brokers import LiveBroker
+    from ottla.compare.live import LiveBroker
     from ottla.compare.recordings import RecordedBroker
 
     if (target is None) == (replay is None):
@@ -182,7 +182,8 @@ def _target(target: str | None, replay: Path | None, *, wire: bool) -> tuple[Bro
 
 
 def _profile(name: str, *, wire: bool) -> Broker:
-    from ottla.compare.brokers import ProfileBroker, WireBroker
+    from ottla.compare.brokers import ProfileBroker
+    from ottla.compare.live import WireBroker
 
     return WireBroker(name) if wire else ProfileBroker(name)
 
@@ -229,7 +230,8 @@ def _record(folder: Path, comparison: Comparison, result: Result | None) -> None
 
     try:
         if result is None:
-            record_broker(folder, comparison.target.name, comparison.target.versions())
+            broker = comparison.target
+            record_broker(folder, broker.name, broker.versions(), broker.nodes)
         elif result.target is not None:
             record(folder, result.target)
     except OSError as error:

@@ -20,7 +20,8 @@ of topics that there are not. Whatever a step calls by such a name is a topic of
 no case meets another, or what a broker is used for.
 
 **Steps** go over one connection unless `connection` names another. A step waits for its answer
-before the next begins; one with `pipelined = true` leaves in the same write as the step before.
+before the next begins; one with `pipelined = true` leaves in the same write as the step before, and
+behind one with `in_flight = true` the next step begins at once: its answer is awaited in the end.
 
 **Expectations.** `expect` is what Kafka 4.3 does. `[steps.differs."PROFILE, PROFILE"]` has what
 other profiles do otherwise; only what differs is written. `error_code` names the field of that name
@@ -30,6 +31,26 @@ field that no step names is compared, too: it must be what the other broker says
 
 **References.** `$first.base_offset` stands for a field of the answer to the step with
 `name = "first"`, in later requests and expectations.
+
+**Several nodes** need `schema = 2`, and so does whatever happens to a node. `nodes = 3` asks for a
+cluster of three, numbered from 1. A topic has a replica on each node, or on those that its
+`replicas` lists; the first one leads. A step goes to node 1 unless `node` names another, which may
+be `"leader"`: the node that led when a step has last waited for a leader, at first the first
+replica. These steps send nothing (`ACTS`); they are about the first partition of the first topic:
+
+    kill = 1                # signal 9; it keeps its disk, less what was not synced
+    restart = 1             # it starts on its disk; one that runs is stopped in order before
+    pause = 3               # SIGSTOP, until resume = 3
+    isolate = 3             # no message to or from other nodes, until heal = 3; clients reach it
+    lead = 2                # the leadership is transferred to it; goes on when it serves
+    elected = [2, 3]        # goes on when one of these leads and serves
+    in_sync = [1, 2]        # goes on when the leader says that just these replicas are in sync
+
+A case that has a fault has a cluster of its own. Where a profile serves it, a replica is out of
+sync after half a second.
+
+**Left out.** `left_out = { "PROFILE, PROFILE" = "no public source says what it answers" }` names
+profiles that the case says nothing of, each with the reason.
 """
 
 from __future__ import annotations
@@ -42,10 +63,20 @@ from typing import Any
 from ottla.compare.matching import Matcher
 
 SCHEMA = 1
+NODES_SCHEMA = 2
+"""The schema of a case with several nodes, or with a step that does something to a node."""
 TOPIC = "t"
 """The topic of a case that names none."""
 MAIN = "main"
 """The connection of a step that names none."""
+LEADER = "leader"
+"""As the node of a step: the one that was last seen to lead."""
+MOST_NODES = 7
+FAULTS = ("kill", "restart", "pause", "resume", "isolate", "heal", "lead")
+"""What a step may do to a node."""
+AWAITED = ("elected", "in_sync")
+"""What a step may wait for, of nodes."""
+ACTS = (*FAULTS, *AWAITED)
 
 
 class Outcome(Enum):
@@ -102,6 +133,21 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Act:
+    """Nothing is sent, but something is done to a node, or awaited of some."""
+
+    word: str
+    """One of `ACTS`."""
+    nodes: tuple[int, ...]
+    """One, if it is a fault."""
+
+    def told(self) -> str:
+        """The act in a few words."""
+        between = " or " if self.word == "elected" else " and "
+        return f"{self.word} {between.join(map(str, self.nodes))}"
+
+
+@dataclass(frozen=True)
 class Expectation:
     """What must become of a request, and of fields of its answer."""
 
@@ -113,12 +159,12 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Step:
-    """One request, or a wait."""
+    """One request, a wait, or an act."""
 
     number: int
     """From 1."""
     name: str | None
-    ask: Request | Raw | Wait
+    ask: Request | Raw | Wait | Act
     connection: str
     pipelined: bool
     expect: Expectation
@@ -126,6 +172,15 @@ class Step:
     """By profile: what it does instead."""
     refers: tuple[str, ...] = ()
     """The references in its request to earlier answers."""
+    node: int | str = 1
+    """Where it goes: the number of a node, or `LEADER`."""
+    in_flight: bool = False
+    """Whether the next step begins before its answer has come."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether something is sent, so that there is a reply."""
+        return isinstance(self.ask, Request | Raw)
 
     def expected_of(self, profile: str) -> Expectation:
         """What a profile does."""
@@ -139,6 +194,8 @@ class Topic:
     name: str
     partitions: int
     configs: Mapping[str, str]
+    replicas: tuple[int, ...] = (1,)
+    """The nodes that have a replica of each partition; the first one leads."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +212,20 @@ class Case:
     topics: tuple[Topic, ...]
     absent: tuple[str, ...]
     steps: tuple[Step, ...]
+    nodes: int = 1
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """By profile: why the case says nothing of it."""
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What it does to nodes, each word once, in the order of `FAULTS`."""
+        done = {each.ask.word for each in self.steps if isinstance(each.ask, Act)}
+        return tuple(each for each in FAULTS if each in done)
+
+    @property
+    def own_cluster(self) -> bool:
+        """Whether a profile plays it to a cluster that it shares with no other case."""
+        return self.nodes > 1 or bool(self.faults)
 
     @property
     def names(self) -> tuple[str, ...]:

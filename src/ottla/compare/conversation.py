@@ -1,9 +1,10 @@
 """Plays a case to a broker over its connections, and writes down what the broker does.
 
 Requests of a group (a step and the pipelined ones behind it) are written at once, then their
-answers are awaited. A request that has no answer is followed by a question about versions: if that
-one is answered, the connection serves on; if the connection ends instead, it was closed; if neither
-happens, there is silence. A connection that was closed is opened again by the next step on it.
+answers are awaited; those of steps that stay in flight are awaited in the end. A request that has
+no answer is followed by a question about versions: if that one is answered, the connection serves
+on; if the connection ends instead, it was closed; if neither happens, there is silence. A
+connection that was closed is opened again by the next step on it.
 
 It runs on any event loop: with real time, or in virtual time.
 """
@@ -17,7 +18,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from ottla.broker.client import MAX_ANSWER_BYTES
-from ottla.compare.case import Case, Outcome, Raw, Request, Step, Wait
+from ottla.compare.case import Act, Case, Outcome, Raw, Request, Step, Wait
+from ottla.compare.nodes import Nodes
 from ottla.compare.requests import Situation, Versions, frame_of, with_correlation_id
 from ottla.compare.transcript import Reply, Transcript, expects_answer, reply_to, resolver
 
@@ -27,7 +29,8 @@ SILENCE_SECONDS = 1.0
 PROBE_CLIENT_ID = "ottla-probe"
 """By it the question about versions is known in a broker's log."""
 
-Dial: TypeAlias = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+Dial: TypeAlias = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+"""Connects to a node, by its number in the case."""
 _PROBE = Request("api_versions", 18, 0, {}, client_id=PROBE_CLIENT_ID)
 
 
@@ -128,12 +131,16 @@ class _Channel:
 class Conversation:
     """One case, played once; see the module's docstring."""
 
-    def __init__(self, case: Case, dial: Dial, start: Start):
+    def __init__(self, case: Case, dial: Dial, start: Start, nodes: Nodes | None = None):
+        """`nodes`: None if the case is about one node, and does nothing to it."""
         self._case = case
         self._dial = dial
+        self._nodes = nodes
         self._start = start
         self._replies: dict[int, Reply] = {}
-        self._channels: dict[str, _Channel] = {}
+        self._channels: dict[tuple[str, int], _Channel] = {}
+        """By connection and node."""
+        self._in_flight: list[tuple[_Channel, _Asked]] = []
         self._readers: list[asyncio.Task[None]] = []
         self._next = 1
         resolve = resolver(case, self._replies)
@@ -147,8 +154,13 @@ class Conversation:
                 ask = group[0].ask
                 if isinstance(ask, Wait):
                     await asyncio.sleep(ask.ms / 1000)
+                elif isinstance(ask, Act):
+                    assert self._nodes is not None, "brokers that play acts have nodes"
+                    await self._nodes.perform(ask)
                 else:
                     await self._play(group)
+            for channel, asked in self._in_flight:
+                await self._await(channel, asked)
         finally:
             await self._hang_up()
         start = self._start
@@ -160,13 +172,12 @@ class Conversation:
     async def _play(self, group: list[Step]) -> None:
         written: list[tuple[_Channel, _Asked]] = []
         for step in group:
-            channel = await self._channel(step.connection)
+            channel = await self._channel((step.connection, self._node(step)))
             asked = self._ask(step)
             channel.asked.append(asked)
             written.append((channel, asked))
         now = asyncio.get_running_loop().time()
-        for name in dict.fromkeys(each.connection for each in group):
-            channel = self._channels[name]
+        for channel in {id(each): each for each, _ in written}.values():
             mine = [asked for each, asked in written if each is channel]
             for each in mine:
                 each.at = now
@@ -177,7 +188,10 @@ class Conversation:
                 frames.append(self._probe(channel))
             channel.writer.write(b"".join(frames))
         for channel, asked in written:
-            await self._await(channel, asked)
+            if asked.step is not None and asked.step.in_flight:
+                self._in_flight.append((channel, asked))
+            else:
+                await self._await(channel, asked)
 
     def _ask(self, step: Step) -> _Asked:
         number, self._next = self._next, self._next + 1
@@ -208,13 +222,17 @@ class Conversation:
         reply = reply_to(step, outcome, asked.frame, frame, took=took, versions=versions)
         self._replies[step.number] = reply
 
-    async def _channel(self, name: str) -> _Channel:
+    def _node(self, step: Step) -> int:
+        """The number of the node that a step goes to."""
+        return int(step.node) if self._nodes is None else self._nodes.number(step.node)
+
+    async def _channel(self, name: tuple[str, int]) -> _Channel:
         found = self._channels.get(name)
         if found is not None:
             if not found.closed:
                 return found
             found.writer.close()
-        channel = self._channels[name] = _Channel(*await self._dial())
+        channel = self._channels[name] = _Channel(*await self._dial(name[1]))
         self._readers.append(asyncio.create_task(channel.read()))
         return channel
 

@@ -11,7 +11,7 @@ from typing import Any
 from ottla.broker.arguments.spelling import no_such
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.codec import error_names, field_names, known_versions, response_schema
-from ottla.compare.case import OUTCOMES, Expectation, Outcome, Raw, Request, Wait
+from ottla.compare.case import OUTCOMES, Act, Expectation, Outcome, Raw, Request, Wait
 from ottla.compare.fields import RECORDS_FIELDS
 from ottla.compare.matching import Matcher, read_matcher
 from ottla.compare.requests import version_of
@@ -19,7 +19,7 @@ from ottla.compare.tables import Table
 
 
 def read_expectation(
-    told: Table, key: str, ask: Request | Raw | Wait, value: Any, base: Expectation | None
+    told: Table, key: str, ask: Request | Raw | Wait | Act, value: Any, base: Expectation | None
 ) -> Expectation:
     """An expectation: an outcome, or fields of an answer. `base`: fields hold where the table has
     nothing else."""
@@ -40,7 +40,7 @@ def read_expectation(
     )
 
 
-def _matcher(inside: Table, path: str, value: Any, ask: Request | Raw | Wait) -> Matcher:
+def _matcher(inside: Table, path: str, value: Any, ask: Request | Raw | Wait | Act) -> Matcher:
     if not isinstance(ask, Request) or ask.key not in API_KEYS.values():
         raise inside.wrong(path, "is a field; only an outcome can be expected here")
     version = version_of(ask, {}) if ask.answered_in is None else ask.answered_in

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ottla.broker.wire.codec import field_names, response_schema
-from ottla.compare.case import Case, Expectation, Outcome, Request, Step, Wait
+from ottla.compare.case import Case, Expectation, Outcome, Request, Step
 from ottla.compare.errors import CompareError
 from ottla.compare.fields import RECORDS_FIELDS, Field, Plain
 from ottla.compare.free import comparable
@@ -52,7 +52,7 @@ def judge(case: Case, target: Transcript, other: Transcript, profile: str) -> li
     """Every difference in a case, in the order of the steps; the case is read for `profile`."""
     found: list[Difference] = []
     for step in case.steps:
-        if isinstance(step.ask, Wait):
+        if not step.asks:
             continue
         pair = _Pair(case, step, target, other)
         expected = step.expected_of(profile)

@@ -10,19 +10,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.arguments.spelling import called, no_such
+from ottla.broker.arguments.spelling import called, no_such, shown
 from ottla.broker.profiles.named import PROFILES
 from ottla.broker.topics.names import name_refusal
 from ottla.broker.wire.client_requests import API_KEYS
-from ottla.broker.wire.codec import known_versions
-from ottla.compare.batches import LARGEST_VALUE, Batch
+from ottla.compare.asking import read_ask, read_nodes
+from ottla.compare.batches import Batch
 from ottla.compare.case import (
+    LEADER,
     MAIN,
+    MOST_NODES,
+    NODES_SCHEMA,
     SCHEMA,
     TOPIC,
+    Act,
     Case,
     Expectation,
-    Raw,
     Request,
     Step,
     Topic,
@@ -30,18 +33,16 @@ from ottla.compare.case import (
 )
 from ottla.compare.errors import CaseError, CompareError
 from ottla.compare.expectations import read_expectation
+from ottla.compare.faults import check_nodes
 from ottla.compare.requests import Situation, frame_of
-from ottla.compare.shorthand import NO_TOPIC_ID, SHORTHANDS, records
+from ottla.compare.shorthand import NO_TOPIC_ID
 from ottla.compare.tables import Table, is_reference, read_file
 
 MOST_STEPS = 300
-LONGEST_WAIT = 60_000
-"""Milliseconds."""
 MOST_PARTITIONS = 1000
 LONGEST_NAME = 80
 """Characters of a topic as a case calls it: on a broker the names of the run and of the case stand
 before it."""
-_INT16 = (-(1 << 15), (1 << 15) - 1)
 _PROFILES = tuple(each.name for each in PROFILES)
 _PLAIN = frozenset({int, bool, bytes, type(None)})
 """Types of values that are no references and have none in them."""
@@ -59,14 +60,15 @@ def read_case(told: Table, name: str, *, build: bool = True) -> Case:
     """The case of a table. `build` builds each request once, to find a value that does not fit its
     field; who knows that all fit leaves it. Raises `CaseError`."""
     schema = told.whole("schema")
-    if schema != SCHEMA:
-        raise told.wrong("schema", f"is {schema}; {SCHEMA} is the only one there is")
+    if schema not in (SCHEMA, NODES_SCHEMA):
+        raise told.wrong("schema", f"is {schema}; {SCHEMA} and {NODES_SCHEMA} are possible")
+    nodes = told.within("nodes", 1, MOST_NODES, 1)
     title, sources = told.text("title"), tuple(told.texts("source"))
     if not title.strip() or not sources:
         raise told.wrong(
             "title" if sources else "source", "is empty; say what the rule is, and whose"
         )
-    topics = _topics(told)
+    topics = _topics(told, nodes)
     absent = tuple(told.texts("absent", []))
     names = [*(each.name for each in topics), *absent]
     _check_topics(told, names)
@@ -79,22 +81,49 @@ def read_case(told: Table, name: str, *, build: bool = True) -> Case:
         topics=topics,
         absent=absent,
         steps=steps,
+        nodes=nodes,
+        left_out=_left_out(told),
     )
     told.done()
+    check_nodes(told, case, schema)
     return case
 
 
-def _topics(told: Table) -> tuple[Topic, ...]:
+def _left_out(told: Table) -> dict[str, str]:
+    """By profile: why the case says nothing of it."""
+    inside = told.table("left_out", told.anything("left_out", {}))
+    found: dict[str, str] = {}
+    for profiles in list(inside.names):
+        why = inside.text(profiles)
+        if not why.strip():
+            raise inside.wrong(profiles, "is empty; say why the case says nothing of it")
+        found |= dict.fromkeys(_profiles(inside, profiles), why)
+    return found
+
+
+def _profiles(inside: Table, key: str) -> list[str]:
+    """The profiles that a key names."""
+    found = [each.strip() for each in key.split(",")]
+    for each in found:
+        if each not in _PROFILES:
+            raise inside.wrong(key, f"is {no_such(each, _PROFILES, all_of_them=True)}")
+    return found
+
+
+def _topics(told: Table, nodes: int) -> tuple[Topic, ...]:
+    everywhere = tuple(range(1, nodes + 1))
     given = told.anything("topics")
     if given is None:
-        return (Topic(TOPIC, 1, {}),)
+        return (Topic(TOPIC, 1, {}, everywhere),)
     inside = told.table("topics", given)
     found = []
     for name in list(inside.names):
         one = inside.table(name, inside.anything(name))
         configs = one.table("configs", one.anything("configs", {}))
         texts = {key: configs.text(key) for key in list(configs.names)}
-        found.append(Topic(name, one.within("partitions", 1, MOST_PARTITIONS, 1), texts))
+        partitions = one.within("partitions", 1, MOST_PARTITIONS, 1)
+        replicas = read_nodes(one, "replicas") if "replicas" in one.names else everywhere
+        found.append(Topic(name, partitions, texts, replicas))
         one.done()
     return tuple(found)
 
@@ -136,13 +165,13 @@ def _steps(told: Table, names: list[str], *, build: bool) -> tuple[Step, ...]:
     steps: list[Step] = []
     for number, each in enumerate(given, 1):
         step = _step(told.table(f"steps[{number}]", each), number, names, build=build)
-        if step.pipelined and (not steps or isinstance(steps[-1].ask, Wait)):
+        if step.pipelined and (not steps or not steps[-1].asks):
             where = f"steps[{number}].pipelined"
             raise told.wrong(where, "is true; there is no request just before it")
         _check_references(told, step, known)
         if step.name in known:
             raise told.wrong(f"steps[{number}].name", f"is {step.name}, as of an earlier step")
-        if step.name is not None:
+        if step.name is not None and not step.in_flight:
             known.add(step.name)
         steps.append(step)
     return tuple(steps)
@@ -174,9 +203,9 @@ def _references(value: Any) -> list[str]:
 
 
 def _step(told: Table, number: int, names: list[str], *, build: bool) -> Step:
-    ask = _ask(told)
-    if isinstance(ask, Wait):
-        _check_wait(told)
+    ask = read_ask(told)
+    if isinstance(ask, Wait | Act):
+        _check_alone(told)
     if isinstance(ask, Request):
         _check_names(told, ask.fields, names)
     if isinstance(ask, Request) and build:
@@ -186,10 +215,7 @@ def _step(told: Table, number: int, names: list[str], *, build: bool) -> Step:
     found: dict[str, Expectation] = {}
     for profiles in list(differs.names):
         instead = read_expectation(differs, profiles, ask, differs.anything(profiles), expect)
-        for each in map(str.strip, profiles.split(",")):
-            if each not in _PROFILES:
-                raise differs.wrong(profiles, f"is {no_such(each, _PROFILES, all_of_them=True)}")
-            found[each] = instead
+        found |= dict.fromkeys(_profiles(differs, profiles), instead)
     step = Step(
         number=number,
         name=told.text("name", None),
@@ -199,97 +225,25 @@ def _step(told: Table, number: int, names: list[str], *, build: bool) -> Step:
         expect=expect,
         differs=found,
         refers=tuple(_references(ask)),
+        node=_node(told),
+        in_flight=told.truth("in_flight"),
     )
     told.done()
     return step
 
 
-def _check_wait(told: Table) -> None:
+def _node(told: Table) -> int | str:
+    """Where a step goes."""
+    node = told.anything("node", 1)
+    right = isinstance(node, int) and not isinstance(node, bool) and 1 <= node <= MOST_NODES
+    if node != LEADER and not right:
+        raise told.wrong("node", f'is {shown(node)}; a number from 1 or "{LEADER}" is wanted')
+    return node  # type: ignore[no-any-return]
+
+
+def _check_alone(told: Table) -> None:
     for key in told.names:
-        raise told.wrong(key, "is beside a wait, which sends nothing; wait stands alone")
-
-
-def _ask(told: Table) -> Request | Raw | Wait:
-    words = (*SHORTHANDS, "request", "raw", "text", "wait")
-    given = [each for each in words if each in told.names]
-    if len(given) != 1:
-        found = " and ".join(given) or "none of them"
-        raise CaseError(
-            f"{told.file}: {told.path} has {found}; one of {', '.join(words)} is wanted"
-        )
-    (word,) = given
-    if word == "raw":
-        return Raw(told.hexadecimal("raw"))
-    if word == "text":
-        return Raw(told.text("text").encode())
-    if word == "wait":
-        return Wait(told.within("wait", 1, LONGEST_WAIT))
-    inside = told.table(word, told.anything(word))
-    return _any_request(inside) if word == "request" else _short_request(word, inside)
-
-
-def _frame_options(inside: Table) -> dict[str, Any]:
-    null_id = inside.truth("null_client_id")
-    client_id = None if null_id else inside.text("client_id", "ottla")
-    if client_id is not None and len(client_id.encode()) > _INT16[1]:
-        raise inside.wrong("client_id", f"is too long; at most {_INT16[1]} bytes are possible")
-    return {
-        "version": inside.within("version", *_INT16, None),
-        "unserved": inside.truth("unserved"),
-        "answered_in": inside.within("answered_in", *_INT16, None),
-        "client_id": client_id,
-        "cut": inside.within("cut_frame", 0, LARGEST_VALUE, 0),
-        "tail": inside.hexadecimal("tail_frame"),
-    }
-
-
-def _short_request(word: str, inside: Table) -> Request:
-    api, read = SHORTHANDS[word]
-    options = _frame_options(inside)
-    _check_version(inside, api, options)
-    return Request(api, API_KEYS[api], fields=read(inside), **options)
-
-
-def _any_request(inside: Table) -> Request:
-    """`request`: any API by its name with `fields`, or by a number, with the bytes of a body."""
-    options = _frame_options(inside)
-    body = inside.hexadecimal("body") if "body" in inside.names else None
-    if "key" in inside.names:
-        key = inside.within("key", *_INT16)
-        inside.done()
-        if options["version"] is None:
-            raise inside.wrong("version", "is missing; a key has no usual version")
-        return Request(str(key), key, fields={}, body=body or b"", **options)
-    api = inside.text("api")
-    if api not in API_KEYS:
-        raise inside.wrong("api", f"is {no_such(api, API_KEYS, all_of_them=True)}")
-    if body is None:
-        _check_version(inside, api, options)
-    given = inside.anything("fields", {})
-    inside.table("fields", given)
-    fields = _with_records(inside, "fields", given)
-    inside.done()
-    return Request(api, API_KEYS[api], fields=fields, body=body, **options)
-
-
-def _with_records(inside: Table, path: str, value: Any) -> Any:
-    if isinstance(value, list):
-        return [_with_records(inside, f"{path}[{n}]", each) for n, each in enumerate(value)]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: records(inside.table(f"{path}.{key}", each))
-        if key == "records"
-        else _with_records(inside, f"{path}.{key}", each)
-        for key, each in value.items()
-    }
-
-
-def _check_version(inside: Table, api: str, options: Mapping[str, Any]) -> None:
-    known, version = known_versions(API_KEYS[api]), options["version"]
-    if version is not None and version not in known:
-        possible = f"{known[0]} to {known[-1]} are possible, or a request with a body"
-        raise inside.wrong("version", f"is {version}; of {api} {possible}")
+        raise told.wrong(key, "is beside a step that sends nothing; such a step stands alone")
 
 
 def _check_names(told: Table, value: Any, names: list[str], key: str = "") -> None:

@@ -20,11 +20,11 @@ from ottla.compare.transcript import Reply, Transcript, reply_to, resolver
 BROKER_FILE = "broker.json"
 
 
-def record_broker(folder: Path, name: str, versions: Versions) -> None:
-    """Write who is recorded. Raises `OSError`."""
+def record_broker(folder: Path, name: str, versions: Versions, nodes: int = 1) -> None:
+    """Write who is recorded, and how many nodes it has. Raises `OSError`."""
     folder.mkdir(parents=True, exist_ok=True)
     served = {str(key): list(versions[key]) for key in sorted(versions)}
-    told = {"broker": name, "versions": served}
+    told = {"broker": name, "versions": served, "nodes": nodes}
     (folder / BROKER_FILE).write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
@@ -49,6 +49,9 @@ def record(folder: Path, played: Transcript) -> None:
 class RecordedBroker:
     """A broker that answers what was recorded; see the module's docstring."""
 
+    profile = ""
+    does_faults = False
+
     def __init__(self, folder: Path):
         self._folder = folder
         told = _read(folder / BROKER_FILE)
@@ -58,6 +61,7 @@ class RecordedBroker:
             folder / BROKER_FILE,
             lambda: {int(key): (int(a), int(b)) for key, (a, b) in told["versions"].items()},
         )
+        self.nodes: int = _value(folder / BROKER_FILE, lambda: int(told.get("nodes", 1)))
 
     def __enter__(self) -> Self:
         return self

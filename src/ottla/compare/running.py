@@ -1,7 +1,8 @@
 """Compares two brokers over cases: one result for each case, as soon as it is there.
 
-A case that needs what one of the two does not serve (a version, a config of its topic) is left out,
-with the reason. Whatever else keeps a case from being played ends the comparison.
+A case that needs what one of the two does not serve (a version, a config of its topic, several
+nodes, a fault) is left out, with the reason, and so is one that says nothing of a profile. Whatever
+else keeps a case from being played ends the comparison.
 """
 
 from __future__ import annotations
@@ -84,13 +85,14 @@ class Comparison:
             yield result
 
     def _run(self, case: Case, versions: Versions, others: Versions) -> Result:
-        why = unserved(case.needs, self.target.name, versions)
+        why = unsaid(case, self.profile, self.target.profile)
+        why = why or unoffered(case, self.target, versions)
         if why:
             return Result(case, left_out=why)
         target = None
         try:
             target = self._play(self.target, case, versions)
-            why = unserved(case.needs, self.other.name, others)
+            why = unoffered(case, self.other, others)
             if why:
                 return Result(case, target, left_out=why)
             other = self._play(self.other, case, versions)
@@ -156,6 +158,23 @@ class Comparison:
     def status(self) -> int:
         """The exit status: 0 if nothing differs that is not explained, else 1."""
         return 1 if self.counts()["differs"] or self.stale() else 0
+
+
+def unsaid(case: Case, *profiles: str) -> str:
+    """Why a case is not played where these profiles are compared; empty if it is."""
+    told = ((each, case.left_out.get(each)) for each in profiles)
+    return next((f"{profile}: {why}" for profile, why in told if why is not None), "")
+
+
+def unoffered(case: Case, broker: Broker, versions: Versions) -> str:
+    """Why a broker that serves these versions cannot play a case; empty if it can."""
+    if case.faults and not broker.does_faults:
+        told = ", ".join(case.faults)
+        return f"{broker.name}: nobody there does what the case does to nodes ({told})"
+    if case.nodes > broker.nodes:
+        there = "1 node" if broker.nodes == 1 else f"{broker.nodes} nodes"
+        return f"{broker.name} has {there}, and the case needs {case.nodes}"
+    return unserved(case.needs, broker.name, versions)
 
 
 def unserved(needs: Mapping[str, int | None], name: str, versions: Versions) -> str:

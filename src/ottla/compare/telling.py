@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ottla.compare.case import Case, Outcome, Raw, Request, Step
+from ottla.compare.case import Act, Case, Outcome, Raw, Request, Step
 from ottla.compare.judging import OUTCOME, Difference
 from ottla.compare.matching import value_told
 from ottla.compare.requests import version_of
@@ -64,6 +64,8 @@ def step_told(step: Step, versions: Mapping[int, tuple[int, int]]) -> str:
         return f"step {step.number}, {ask.api} {version_of(ask, versions)}"
     if isinstance(ask, Raw):
         return f"step {step.number}, {len(ask.data)} bytes"
+    if isinstance(ask, Act):
+        return f"step {step.number}, {ask.told()}"
     return f"step {step.number}, a wait of {ask.ms} ms"
 
 

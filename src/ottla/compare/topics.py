@@ -1,7 +1,8 @@
 """The topics of a case: made before it, and deleted after it, with all that its steps have made.
 
-Their names are those of this run alone, so nothing else on a live broker is touched. They are made
-on one broker, to which all steps are sent, and are ready when that broker answers for them.
+Their names are those of this run alone, so nothing else on a live broker is touched. Their replicas
+lie where the case says, by default on the one broker to which all steps are sent. They are ready
+when the first replica of each answers as its leader, and all are in sync.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.codec import error_name
 from ottla.compare.case import Case, Topic
 from ottla.compare.errors import CompareError, UnplayableError
+from ottla.compare.nodes import POLL_SECONDS, Nodes, Place
 from ottla.compare.requests import USUAL_VERSIONS, Versions
 
 READY_SECONDS = 30.0
 """How long the partitions of a topic may be without a leader."""
-POLL_SECONDS = 0.01
-"""The pause before a broker is asked again."""
 CALL_SECONDS = 60.0
 """How long a broker may take to answer a request about topics; it is told `_TIMEOUT_MS`."""
 CONFIGS = {"retention.ms": "-1", "segment.ms": str(1 << 50)}
@@ -48,11 +48,10 @@ async def served_versions(client: Client) -> Versions:
 class Topics:
     """Makes and deletes topics over one connection of its own."""
 
-    def __init__(self, client: Client, versions: Versions, only_broker: int | None):
+    def __init__(self, client: Client, versions: Versions, place: Place):
         self._client = client
         self._versions = versions
-        self._only_broker = only_broker
-        """The broker that all partitions must be on; None: there is no other."""
+        self._place = place
 
     async def make(self, case: Case, names: Mapping[str, str]) -> None:
         """Make the topics of a case, and wait until they are led. Raises `CompareError`."""
@@ -70,7 +69,10 @@ class Topics:
         try:
             async with asyncio.timeout(READY_SECONDS):
                 for each in case.topics:
-                    await self._until_led(names[each.name], each.partitions)
+                    if case.nodes == 1:
+                        await self._until_led(names[each.name], each.partitions)
+                    else:
+                        await self._until_ready(each, names[each.name])
         except TimeoutError:
             raise CompareError(
                 f"{case.name}: its topics have no leader after {READY_SECONDS:g} s"
@@ -97,13 +99,25 @@ class Topics:
             "assignments": [],
             "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
-        if self._only_broker is not None:
+        brokers = self._place.brokers
+        if brokers is not None:
+            replicas = [brokers[each] for each in topic.replicas]
             wanted["num_partitions"] = wanted["replication_factor"] = -1
             wanted["assignments"] = [
-                {"partition_index": number, "broker_ids": [self._only_broker]}
+                {"partition_index": number, "broker_ids": replicas}
                 for number in range(topic.partitions)
             ]
         return wanted
+
+    async def _until_ready(self, topic: Topic, name: str) -> None:
+        """Wait until the first replica leads each partition, and all replicas are in sync."""
+        nodes = Nodes(self._place, name, topic.replicas[0])
+        try:
+            for partition in range(topic.partitions):
+                await nodes.until_led(topic.replicas[:1], partition)
+                await nodes.until_in_sync(topic.replicas, partition)
+        finally:
+            nodes.close()
 
     async def _until_led(self, name: str, partitions: int) -> None:
         while True:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ottla.broker.errors import FrameError
 from ottla.broker.wire.codec import API_NAMES, known_versions, response_schema, skip_tags
-from ottla.compare.case import Case, Outcome, Raw, Request, Step, Wait
+from ottla.compare.case import Case, Outcome, Request, Step
 from ottla.compare.errors import CompareError
 from ottla.compare.fields import Field, Fields, Plain, decode
 from ottla.compare.requests import Versions, version_of
@@ -69,7 +69,7 @@ class Transcript:
     replies: tuple[Reply, ...]
 
     def reply(self, step: int) -> Reply | None:
-        """The reply to a step; None for a wait."""
+        """The reply to a step; None for one that asks nothing."""
         return next((each for each in self.replies if each.step == step), None)
 
     @cached_property
@@ -160,6 +160,6 @@ def resolver(case: Case, replies: Mapping[int, Reply]) -> Callable[[Any], Any]:
 def expects_answer(step: Step) -> bool:
     """Whether Kafka's protocol has an answer to it: none with acks=0, none to mere bytes."""
     ask = step.ask
-    if isinstance(ask, Raw | Wait):
+    if not isinstance(ask, Request):
         return False
     return ask.key != 0 or ask.body is not None or ask.fields.get("acks") != 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ottla.compare.case import OUTCOMES, Case, Expectation, Outcome, Request, Step, Wait
+from ottla.compare.case import OUTCOMES, Case, Expectation, Outcome, Request, Step
 from ottla.compare.errors import CaseError
 from ottla.compare.free import is_exact
 from ottla.compare.fuzz.sketch import Sketch, case_of
@@ -25,7 +25,7 @@ def judge_drawn(
     outcomes = {each.step: each.outcome for each in other.replies}
     steps = tuple(
         step
-        if isinstance(step.ask, Wait) or outcomes[step.number] is Outcome.ANSWERED
+        if not step.asks or outcomes[step.number] is Outcome.ANSWERED
         else replace(step, expect=Expectation(outcomes[step.number]))
         for step in case.steps
     )

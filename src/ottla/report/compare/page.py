@@ -11,7 +11,6 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from ottla.compare.case import Wait
 from ottla.compare.running import Comparison, Result
 from ottla.compare.telling import brief, dump, step_told, verdict
 from ottla.report.page.document import document, facts, header, section, table
@@ -104,7 +103,7 @@ def _step_rows(result: Result) -> Iterator[str]:
     for step in result.case.steps:
         mine, others = (each.reply(step.number) for each in (result.target, result.other))
         told = escape(step_told(step, result.target.versions))
-        if isinstance(step.ask, Wait) or mine is None or others is None:
+        if mine is None or others is None:
             yield f"<tr><td>{told}</td><td></td><td></td></tr>"
             continue
         answers = f"<td>{escape(brief(mine))}</td><td>{escape(brief(others))}</td>"
