@@ -102,7 +102,7 @@ def compare(
     A target with an address may be any broker. Its topics are new and deleted afterwards; nothing
     else on it is touched. Without an address, profiles run in this process under virtual time.
     Ends with status 1 if an answer differs that is not explained, and with 2 if nothing could be
-    compared.
+    compared, or not all; then reports have what was compared.
     """
     from ottla.compare.running import Comparison
 
@@ -122,10 +122,8 @@ def compare(
         logging.getLogger("ottla").addHandler(logging.NullHandler())
         with right, left:
             comparison = Comparison(left, right, profile, explanations, live)
-            if draw is None:
-                _play(comparison, found, record)
-            else:
-                hunt(comparison, draw)
+            with reported(comparison, files):
+                _play(comparison, found, record) if draw is None else hunt(comparison, draw)
             _end(comparison, files)
     raise typer.Exit(comparison.status)
 
@@ -143,6 +141,26 @@ def _told_plainly() -> Iterator[None]:
         told = getattr(interrupt, "__notes__", None) or [NOTHING]
         with suppress(OSError):  # the reader may have been interrupted, too
             typer.echo(f"ottla: interrupted; {told[0]}", err=True)
+        raise
+
+
+@contextmanager
+def reported(comparison: Comparison, files: Files) -> Iterator[None]:
+    """If the comparison ends too early, print and write what it has by then. A broker that had
+    stopped in the middle left no report of what was found before."""
+    from ottla.compare.errors import CompareError
+
+    try:
+        yield
+    except (CompareError, UsageError) as error:
+        comparison.ended = str(error)
+        drawn = comparison.drawn
+        if comparison.results or (drawn is not None and drawn.steps):
+            _tell_figures(comparison)
+            try:
+                files.write(comparison)
+            except UsageError as other:
+                raise UsageError(f"{error}; and {other}") from None
         raise
 
 
@@ -210,14 +228,18 @@ def _play(comparison: Comparison, cases: list[Case], record: Path | None) -> Non
 
 def _end(comparison: Comparison, files: Files) -> None:
     """Print the figures, and write the files. Raises `UsageError` if nothing was compared."""
-    from ottla.compare.telling import closing_lines
-
-    for told in closing_lines(comparison):
-        say(usage.one_line(told))
+    _tell_figures(comparison)
     files.write(comparison)
     if not comparison.compared:
         what = "case" if comparison.drawn is None else "sequence"
         raise UsageError(f"every {what} was left out, so nothing was compared")
+
+
+def _tell_figures(comparison: Comparison) -> None:
+    from ottla.compare.telling import closing_lines
+
+    for told in closing_lines(comparison):
+        say(usage.one_line(told))
 
 
 def _interrupted(comparison: Comparison, every: int, record: Path | None) -> str:

@@ -1,7 +1,12 @@
-"""The files that `ottla compare` writes beside what it prints."""
+"""The files that `ottla compare` writes beside what it prints: reports, and cases of differences.
+
+Where each goes is tried before work that may take long. Each is written whole or not at all, and no
+case that somebody else has written is touched.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -63,22 +68,41 @@ def check_cases(folder: Path) -> None:
         raise UsageError(f"--out {folder}: {refused(error, 'another folder')}") from None
 
 
-def write_case(folder: Path, found: Found) -> Path:
-    """Write the case of a difference into a folder, under a name that no other file has; one that
-    lies there already is not written again. Raises `UsageError`."""
+class Written(NamedTuple):
+    """Where the case of a difference is."""
+
+    path: Path
+    unreadable: tuple[str, ...] = ()
+    """Files of other names that lie in the way and cannot be read, each with the reason."""
+
+
+def write_case(folder: Path, found: Found) -> Written:
+    """Write the case of a difference into a folder, whole or not at all, under a name that no other
+    file has; one that lies there already is not written again. Raises `UsageError`."""
     from ottla.compare.fuzz.sketch import text_of
+    from ottla.sim.machine.files import write_whole
 
     text, number = text_of(found.sketch), 1
+    unreadable: list[str] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         while True:
             more = "" if number == 1 else f"-{number}"
             path = folder / f"{found.kind.slug()}{more}.toml"
-            if not path.exists():
-                path.write_text(text, encoding="utf-8")
-                return path
-            if path.read_text(encoding="utf-8", errors="replace") == text:
-                return path
+            if not os.path.lexists(path):
+                write_whole(path, text.encode())
+                return Written(path, tuple(unreadable))
+            if _reads(path, unreadable) == text:
+                return Written(path, tuple(unreadable))
             number += 1
     except OSError as error:
         raise UsageError(f"--out {folder}: {refused(error, 'another folder')}") from None
+
+
+def _reads(path: Path, unreadable: list[str]) -> str | None:
+    """A file's text. If it cannot be read, that is noted, and no reason to end a hunt."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        unreadable.append(f"{path}: {error.strerror or error}")
+        return None

@@ -102,7 +102,9 @@ def _show(line: Line, found: Found, out: Path) -> None:
 
     for each in result_lines(found.result):
         line.over(usage.one_line(each))
-    path, count = write_case(out, found), len(found.sketch["steps"])
+    (path, unreadable), count = write_case(out, found), len(found.sketch["steps"])
+    for each in unreadable:
+        line.over(f"          not read: {usage.one_line(each)}")
     if not found.again:
         how = f"it did not show again, alone; {count} steps showed it once"
     else:

@@ -25,6 +25,7 @@ def in_json(comparison: Comparison) -> str:
         "against": comparison.other.name,
         "profile": comparison.profile,
         "status": comparison.status,
+        "ended": comparison.ended,
         "counts": comparison.counts(),
         "drawn": None if comparison.drawn is None else comparison.drawn._asdict(),
         "stale": [each._asdict() for each in comparison.stale()],
@@ -67,16 +68,19 @@ def _replies(played: Transcript | None) -> list[dict[str, Any]]:
 
 
 def in_junit(comparison: Comparison) -> str:
-    """A test suite: a case is a test, one that differs a failure, one left out is skipped."""
+    """A test suite: a case is a test, one that differs a failure, one left out is skipped. What has
+    ended too early has an error."""
     counts = comparison.counts()
-    stale = comparison.stale()
+    stale, early = comparison.stale(), comparison.ended
     suite = ET.Element(
         "testsuite",
         name=f"ottla compare: {comparison.target.name} against {comparison.other.name}",
-        tests=str(len(comparison.results) + len(stale) + (comparison.drawn is not None)),
+        tests=str(
+            len(comparison.results) + len(stale) + (comparison.drawn is not None) + bool(early)
+        ),
         failures=str(counts["differs"] + len(stale)),
         skipped=str(counts["left out"]),
-        errors="0",
+        errors=str(int(bool(early))),
     )
     for each in comparison.results:
         folder, _, name = each.case.name.rpartition("/")
@@ -103,6 +107,9 @@ def in_junit(comparison: Comparison) -> str:
     for why in stale:
         test = ET.SubElement(suite, "testcase", classname="explained", name=why.told())
         ET.SubElement(test, "failure", message="is listed as explained, and no longer differs")
+    if early:
+        test = ET.SubElement(suite, "testcase", classname="compare", name="the end")
+        ET.SubElement(test, "error", message=_printable(early))
     ET.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, "unicode") + "\n"
 

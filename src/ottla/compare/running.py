@@ -75,6 +75,8 @@ class Comparison:
     """Whether the target is a broker of its own, not another profile."""
     results: list[Result] = field(default_factory=list)
     drawn: Drawn | None = None
+    ended: str = ""
+    """What ended it before all was compared; empty: nothing did."""
 
     def run(self, cases: Iterable[Case]) -> Iterator[Result]:
         """Play each case to both brokers. Raises `CompareError` if one cannot be played."""
@@ -156,7 +158,10 @@ class Comparison:
 
     @property
     def status(self) -> int:
-        """The exit status: 0 if nothing differs that is not explained, else 1."""
+        """The exit status: 0 if nothing differs that is not explained, else 1; 2 if it ended too
+        early."""
+        if self.ended:
+            return 2
         return 1 if self.counts()["differs"] or self.stale() else 0
 
 

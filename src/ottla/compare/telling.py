@@ -115,22 +115,23 @@ def dump(data: bytes, wrong: Difference | None = None) -> Iterator[str]:
 
 
 def closing_lines(comparison: Comparison) -> Iterator[str]:
-    """The end: explanations that are stale, and the counts."""
+    """The end: explanations that are stale, the counts, and that it came too early, if so."""
     for each in comparison.stale():
         yield (
             f"STALE     {each.told()} is listed as explained, and no longer differs: "
             "take it out of the list"
         )
     names = f"{comparison.target.name} against {comparison.other.name}"
+    early = "; it ended too early" if comparison.ended else ""
     if comparison.drawn is not None:
-        yield f"{names}: {_drawn(comparison, comparison.drawn)}"
+        yield f"{names}: {_drawn(comparison, comparison.drawn)}{early}"
         return
     counts = comparison.counts()
     told = [f"{counts['alike']} alike"]
     for word, count in counts.items():
         if word != "alike" and count:
             told.append(f"{count} differ" if word == "differs" and count > 1 else f"{count} {word}")
-    yield f"{names}: {_cases(len(comparison.results))}, {', '.join(told)}"
+    yield f"{names}: {_cases(len(comparison.results))}, {', '.join(told)}{early}"
 
 
 def _drawn(comparison: Comparison, drawn: Drawn) -> str:
@@ -152,10 +153,11 @@ def _drawn(comparison: Comparison, drawn: Drawn) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """The result in one sentence."""
+    """The result in one sentence, and what ended it too early, if so."""
+    early = f" Ended too early: {comparison.ended}." if comparison.ended else ""
     if comparison.drawn is not None:
         names = f"{comparison.target.name} against {comparison.other.name}"
-        return f"{names}: {_drawn(comparison, comparison.drawn)}."
+        return f"{names}: {_drawn(comparison, comparison.drawn)}.{early}"
     counts, stale = comparison.counts(), len(comparison.stale())
     target, other = comparison.target.name, comparison.other.name
     played = len(comparison.results) - counts["left out"]
@@ -169,7 +171,7 @@ def verdict(comparison: Comparison) -> str:
         said += f"; differences listed, but gone: {stale}"
     if counts["left out"]:
         said += f"; {counts['left out']} more left out"
-    return f"{said}."
+    return f"{said}.{early}"
 
 
 def _cases(count: int) -> str:

@@ -14,11 +14,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from compare_told import PROFILE, SEED, Told, only_fetches, told_apart
 from ottla.broker.profiles.named import profile_named
 from ottla.broker.wire.answers import PartitionListed
 from ottla.broker.wire.api import list_offsets
 from ottla.commands import compare_fuzz
-from ottla.commands.compare_files import write_case
 from ottla.commands.compare_fuzz import Draw
 from ottla.commands.sim.telling import Line
 from ottla.compare.brokers import ProfileBroker
@@ -34,14 +34,10 @@ from ottla.compare.fuzz.kinds import Kind
 from ottla.compare.fuzz.sketch import text_of
 from ottla.compare.running import Comparison
 from ottla.compare.telling import closing_lines
-from ottla.compare.transcript import Transcript, reply_to
 from ottla.idempotency import producer
 from ottla.idempotency.decisions import compile_outcomes
 from ottla.idempotency.rules import Action, RejectReason, Verdict
 from ottla.report.compare.page import page
-
-PROFILE = "kafka-4.3"
-SEED = 1
 
 
 class Broken(ProfileBroker):
@@ -153,42 +149,6 @@ def test_a_profile_does_not_differ_from_itself():
     ]
 
 
-class Told(ProfileBroker):
-    """A broker that answers from a script: by the number of a step, what becomes of it."""
-
-    def __init__(self, name, outcomes):
-        super().__init__(PROFILE)
-        self.name = name
-        self.outcomes = outcomes
-        self.asked = []
-
-    def versions(self):
-        return {0: (3, 9), 1: (4, 11)}
-
-    def play_all(self, cases, versions, like=()):
-        self.asked += [case.steps for case in cases]
-        return [self.transcript(case, versions) for case in cases]
-
-    def transcript(self, case, versions):
-        replies = tuple(
-            reply_to(step, self.outcomes(step), b"", None, took=0.0, versions=versions)
-            for step in case.steps
-        )
-        return Transcript(case.name, self.name, 0, {}, versions, replies)
-
-
-def told_apart(outcomes, steps=400, explanations=()):
-    target = Told("a", outcomes)
-    other = Told("b", lambda _: Outcome.CLOSED)
-    comparison = Comparison(target, other, PROFILE, explanations, live=True)
-    hunt = Hunt(comparison, SEED, steps)
-    return hunt, [each for each in hunt.run() if isinstance(each, Found)]
-
-
-def only_fetches(step):
-    return Outcome.SILENT if getattr(step.ask, "api", "") == "fetch" else Outcome.CLOSED
-
-
 def test_of_a_kind_only_the_first_difference_is_told_and_the_others_are_counted():
     hunt, (found,) = told_apart(only_fetches)
     assert found.kind == Kind("fetch", "outcome", "silence", "closed")
@@ -224,7 +184,7 @@ class Flickers(Told):
     """A broker that is silent at a second fetch, and from the last look on at any fetch."""
 
     def __init__(self, name):
-        super().__init__(name, None)
+        super().__init__(name, only_fetches)
         self.names = set()
 
     def transcript(self, case, versions):
@@ -393,13 +353,3 @@ def test_json_and_junit_say_what_was_drawn():
     assert suite.attrib["failures"] == "1"
     assert [each.attrib["name"] for each in suite] == [found.kind.slug(), "seed 1, 400 steps"]
     assert "400 steps of seed 1" in page(hunt.comparison)
-
-
-def test_a_file_is_never_overwritten(tmp_path):
-    _, (found,) = told_apart(only_fetches)
-    first = write_case(tmp_path, found)
-    assert write_case(tmp_path, found) == first
-    second = write_case(tmp_path, found._replace(sketch={**found.sketch, "title": "Another"}))
-    assert first.name == "fetch-outcome-silence-not-closed.toml"
-    assert second.name == "fetch-outcome-silence-not-closed-2.toml"
-    assert len(load_cases([str(tmp_path)])) == 2

@@ -108,7 +108,9 @@ class Hunt:
                     self.differing[kind] += 1
                     if self.differing[kind] == 1:
                         yield kind
-                        yield self._found(number, sketches[number], result, first)
+                        found = self._found(number, sketches[number], result, first)
+                        self._tell()
+                        yield found
                 self.steps += len(result.case.steps)
                 self._tell()
             yield None

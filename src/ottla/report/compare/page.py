@@ -26,7 +26,8 @@ def page(comparison: Comparison) -> str:
     alike = comparison.status == 0
     differing = counts["differs"]
     told = "1 case differs" if differing == 1 else f"{differing} cases differ"
-    badge = ("good", "alike") if alike else ("bad", told if differing else "the list is stale")
+    short = "ended too early" if comparison.ended else "the list is stale"
+    badge = ("good", "alike") if alike else ("bad", told if differing else short)
     fine = (
         "Every field of every answer is compared. Only ids, addresses, election counts and the "
         f"words of messages may differ. Cases are read for profile {escape(comparison.profile)}."
