@@ -38,6 +38,18 @@ REFUSED = {
         f"{HEAD}left_out = {{ reference = 'x' }}\n{STEP}",
         "left_out needs schema = 2",
     ),
+    "settings in schema 1": (
+        f"{HEAD}settings = {{ max_producers = 1 }}\n{STEP}",
+        "settings needs schema = 2",
+    ),
+    "a setting that there is not": (
+        f"{NEW}settings = {{ max_producer = 1 }}\n{STEP}",
+        r"settings.max_producer is no key here: .* did you mean max_producers\?",
+    ),
+    "a setting that is none": (
+        f"{NEW}settings = {{ max_producers = 0 }}\n{STEP}",
+        "settings.max_producers is 0; 1 to 1000000000 are possible",
+    ),
     "more nodes than there can be": (f"{NEW}nodes = 8\n{STEP}", "nodes is 8; 1 to 7 are possible"),
     "no nodes": (f"{NEW}nodes = 0\n{STEP}", "nodes is 0; 1 to 7 are possible"),
     "a step to a node that there is not": (

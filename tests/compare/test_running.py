@@ -181,6 +181,11 @@ def test_a_case_with_faults_that_nobody_does_is_left_out_with_the_reason():
     assert result.left_out == f"{kafka().name}: {why}"
 
 
+def test_a_case_with_settings_that_nobody_sets_is_left_out_with_the_reason():
+    _, (result,) = compared(kafka(), NEWEST, load_cases(["an-idle-producer-may-go-on*"]))
+    assert result.left_out == f"{kafka().name}: nobody there sets producer_expiry_ms"
+
+
 @pytest.mark.parametrize(
     ("target", "profile"), [("kafka-4.3", "redpanda-25.3"), ("redpanda-25.3", "kafka-4.3")]
 )

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 from ottla.broker.client import Client
 from ottla.broker.cluster.async_cluster import AsyncCluster
+from ottla.broker.config import ClusterConfig, Settings, with_settings
 from ottla.broker.errors import ConfigError
 from ottla.compare.case import MOST_NODES, Case
 from ottla.compare.conversation import Conversation, Start
@@ -39,6 +40,7 @@ from ottla.sim.world.clocks import EPOCH_MS
 LAG_MS = 500
 """Lag time of the replicas in sync where a profile serves a case that needs its own cluster."""
 SEED = 1
+NO_SETTINGS: Mapping[str, int] = {}
 _NO_NAME = re.compile(r"[^a-zA-Z0-9-]+")
 _OURS = [each for each in PATCHES if not each.module.startswith("aiokafka")]
 """No client library runs here."""
@@ -156,7 +158,7 @@ class ProfileBroker:
             start = Start(self.name, versions, names_of(case, "0"), EPOCH_MS)
             return await play_at(case, start, place_of(cluster, case))
 
-        found: Transcript = self._run(played, case.nodes)
+        found: Transcript = self._run(played, case.nodes, case.settings)
         return found
 
     def play_all(
@@ -177,13 +179,16 @@ class ProfileBroker:
         found: list[Transcript] = self._run(played, 1)
         return found
 
-    def _run(self, program: Callable[[AsyncCluster], Any], nodes: int) -> Any:
+    def _run(
+        self,
+        program: Callable[[AsyncCluster], Any],
+        nodes: int,
+        settings: Mapping[str, int] = NO_SETTINGS,
+    ) -> Any:
         async def main(loop: DeterministicLoop) -> Any:
             cluster = AsyncCluster(
                 nodes,
-                profile=self.profile,
-                replica_lag_ms=LAG_MS,
-                seed=SEED,
+                config=config_of(self.profile, settings),
                 clockwork=lambda _: LoopClockwork(loop),
                 open_port=LoopPort,
             )
@@ -197,6 +202,12 @@ class ProfileBroker:
             return run(main, seed=SEED, patches=_OURS).result
         except ConfigError as error:
             raise CompareError(str(error)) from None
+
+
+def config_of(profile: str, settings: Mapping[str, int]) -> ClusterConfig:
+    """The configuration of a cluster that a case has for itself."""
+    given = cast("Settings", dict(settings))
+    return with_settings(ClusterConfig(profile=profile, replica_lag_ms=LAG_MS, seed=SEED), given)
 
 
 def place_of(cluster: AsyncCluster, case: Case) -> Place:

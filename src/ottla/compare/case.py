@@ -47,7 +47,8 @@ replica. These steps send nothing (`ACTS`); they are about the first partition o
     in_sync = [1, 2]        # goes on when the leader says that just these replicas are in sync
 
 A case that has a fault has a cluster of its own. Where a profile serves it, a replica is out of
-sync after half a second.
+sync after half a second; `settings = { producer_expiry_ms = 1000 }` sets what else a case needs
+(`SETTINGS`).
 
 **Left out.** `left_out = { "PROFILE, PROFILE" = "no public source says what it answers" }` names
 profiles that the case says nothing of, each with the reason.
@@ -77,6 +78,8 @@ FAULTS = ("kill", "restart", "pause", "resume", "isolate", "heal", "lead")
 AWAITED = ("elected", "in_sync")
 """What a step may wait for, of nodes."""
 ACTS = (*FAULTS, *AWAITED)
+SETTINGS = ("max_producers", "producer_expiry_ms")
+"""Settings of the cluster that a case may need: what no request can ask for."""
 
 
 class Outcome(Enum):
@@ -215,6 +218,8 @@ class Case:
     nodes: int = 1
     left_out: Mapping[str, str] = field(default_factory=dict)
     """By profile: why the case says nothing of it."""
+    settings: Mapping[str, int] = field(default_factory=dict)
+    """Of its cluster, which somebody must be able to set."""
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -225,7 +230,7 @@ class Case:
     @property
     def own_cluster(self) -> bool:
         """Whether a profile plays it to a cluster that it shares with no other case."""
-        return self.nodes > 1 or bool(self.faults)
+        return self.nodes > 1 or bool(self.faults) or bool(self.settings)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def check_nodes(told: Table, case: Case, schema: int) -> None:
 def _check_one_node(told: Table, case: Case) -> None:
     """Refuse what a reader of schema 1 would not understand."""
     new = ["nodes"] if case.nodes > 1 else []
-    new += ["left_out"] if case.left_out else []
+    new += [name for name in ("left_out", "settings") if getattr(case, name)]
     for step in case.steps:
         if isinstance(step.ask, Act):
             new.append(f"steps[{step.number}].{step.ask.word}")

@@ -16,7 +16,7 @@ from ottla.broker.client import Client
 from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.errors import ConfigError, ErrorCode, FrameError
 from ottla.broker.wire.client_requests import API_KEYS
-from ottla.compare.brokers import LAG_MS, names_of, place_of, play_at
+from ottla.compare.brokers import config_of, names_of, place_of, play_at
 from ottla.compare.case import MOST_NODES, Case
 from ottla.compare.conversation import Start
 from ottla.compare.errors import CompareError
@@ -162,7 +162,7 @@ class WireBroker(LiveBroker):
 
     async def _alone(self, case: Case, start: Start) -> Transcript:
         """A case on a cluster of its own."""
-        cluster = AsyncCluster(case.nodes, profile=self.profile, replica_lag_ms=LAG_MS)
+        cluster = AsyncCluster(case.nodes, config=config_of(self.profile, case.settings))
         await cluster.start()
         try:
             return await play_at(case, start, place_of(cluster, case))

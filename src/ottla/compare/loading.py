@@ -22,6 +22,7 @@ from ottla.compare.case import (
     MOST_NODES,
     NODES_SCHEMA,
     SCHEMA,
+    SETTINGS,
     TOPIC,
     Act,
     Case,
@@ -40,6 +41,7 @@ from ottla.compare.tables import Table, is_reference, read_file
 
 MOST_STEPS = 300
 MOST_PARTITIONS = 1000
+LARGEST_SETTING = 1_000_000_000
 LONGEST_NAME = 80
 """Characters of a topic as a case calls it: on a broker the names of the run and of the case stand
 before it."""
@@ -83,6 +85,7 @@ def read_case(told: Table, name: str, *, build: bool = True) -> Case:
         steps=steps,
         nodes=nodes,
         left_out=_left_out(told),
+        settings=_settings(told),
     )
     told.done()
     check_nodes(told, case, schema)
@@ -99,6 +102,14 @@ def _left_out(told: Table) -> dict[str, str]:
             raise inside.wrong(profiles, "is empty; say why the case says nothing of it")
         found |= dict.fromkeys(_profiles(inside, profiles), why)
     return found
+
+
+def _settings(told: Table) -> dict[str, int]:
+    """Settings of the case's cluster."""
+    inside = told.table("settings", told.anything("settings", {}))
+    found = {each: inside.within(each, 1, LARGEST_SETTING, None) for each in SETTINGS}
+    inside.done()
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _profiles(inside: Table, key: str) -> list[str]:

@@ -176,6 +176,8 @@ def unoffered(case: Case, broker: Broker, versions: Versions) -> str:
     if case.faults and not broker.does_faults:
         told = ", ".join(case.faults)
         return f"{broker.name}: nobody there does what the case does to nodes ({told})"
+    if case.settings and not broker.does_faults:
+        return f"{broker.name}: nobody there sets {', '.join(case.settings)}"
     if case.nodes > broker.nodes:
         there = "1 node" if broker.nodes == 1 else f"{broker.nodes} nodes"
         return f"{broker.name} has {there}, and the case needs {case.nodes}"
