@@ -81,6 +81,9 @@ class ClientHost:
             tell = partial(self._decided, replica.group, ticket.on_done, asked)
             ticket.on_done = Submitted(self, self._arrivals, tell)
             self._arrivals += 1
+        observer = self._life.world.observer
+        if observer.hears_clients:
+            observer.asks(self._life, replica.group, ticket)
         self._host.submit(replica, ticket)
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
@@ -104,6 +107,8 @@ class ClientHost:
         if isinstance(ticket, ProduceTicket):
             self._life.requests.ended(ticket)
         observer = self._life.world.observer
+        if observer.hears_clients:
+            observer.answers(self._life, group, ticket)
         if observer.knows(self._life, group):
             observer.moved(self._life, group)
             if isinstance(ticket, ProduceTicket):
