@@ -13,6 +13,7 @@ import pytest
 
 import docs_pages
 import docs_rooms
+import pages_specification
 from ottla.broker.config import LEAST, MOST, MOST_OF, ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 
@@ -22,6 +23,7 @@ PAGES = {
     "docs/reference/simulated-settings.md": docs_pages.simulated_page,
     "docs/reference/raft-roles.md": docs_pages.roles_page,
     "docs/reference/rooms.md": docs_rooms.rooms_page,
+    "docs/reference/specification.md": pages_specification.specification_page,
 }
 
 

@@ -5,6 +5,7 @@
 | `runs` | one run: `run`, `replay`, `show`, `diff`, `shrink` |
 | `explaining` | one run, explained: `explain` |
 | `exporting` | one run, for other checkers: `export` |
+| `validating` | runs, checked step by step against the specification: `validate` |
 | `playing` | a scenario of your own, played: `play` |
 | `asking_why` | when a failure became inevitable: `why` |
 | `covering`, `counts` | what many runs reached: `coverage`, which was `cover` |
@@ -34,6 +35,7 @@ from ottla.commands.sim import (
     playing,
     runs,
     sweeps,
+    validating,
 )
 from ottla.commands.sim.interrupting import Interruptible
 from ottla.commands.sim.other_trees import choose
@@ -55,6 +57,7 @@ app.command()(runs.shrink)
 app.command()(explaining.explain)
 app.command()(playing.play)
 app.command()(exporting.export)
+app.command()(validating.validate)
 app.command()(asking_why.why)
 app.command()(covering.coverage)
 app.command("cover", hidden=True)(covering.coverage)

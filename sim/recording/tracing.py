@@ -1,0 +1,324 @@
+"""The tracer: a run as a trace, the plain events that a specification can check.
+
+It watches where nodes meet the world: the network, the stores, the notices of replicas, and the
+tickets of clients. It makes no choice and adds no event to the run, so a run that is traced has the
+digest of one that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+from ottla.broker.controller.controller import CONTROLLER_GROUP
+from ottla.broker.heartbeats.messages import NO_REPLICA, SEND_FULL, Beat, BeatAck
+from ottla.broker.partition.reads import LATEST_TIMESTAMP
+from ottla.broker.profiles.named import profile_named
+from ottla.broker.topics.configs import integer
+from ottla.broker.turn.tickets import (
+    CONSUMER,
+    FetchTicket,
+    ListOffsetsTicket,
+    ProduceTicket,
+    Ticket,
+)
+from ottla.broker.turn.watcher import Watcher
+from ottla.log.checksum import crc32c
+from ottla.log.memory_store import MemorySyncJob
+from ottla.log.store import SyncJob, Write
+from ottla.log.types import RecordBatch
+from ottla.raft import messages as raft
+from ottla.raft.raft_log import decode_voters
+from ottla.raft.types import Entry, EntryKind, GroupId, NodeId
+from ottla.sim.specification import trace
+from ottla.sim.specification.in_sync import Rules
+from ottla.sim.world.life import Life
+from ottla.sim.world.log_watch import LogWatch
+from ottla.sim.world.network import LinkName, Receive, SimNetwork
+from ottla.sim.world.observer import Observer
+from ottla.sim.world.world import World
+
+_CHECKED = 21
+"""A batch's checksum is about the bytes from here on."""
+
+
+class Tracer:
+    """Keeps the events of one run."""
+
+    def __init__(self) -> None:
+        self.events: list[trace.Event] = []
+        self._world: World
+        self._thawed: dict[Life, int] = {}
+
+    def watch(self, world: World) -> None:
+        """Trace this world, which is not booted yet."""
+        self._world = world
+        config = world.config
+        self.rules = Rules(
+            config.replica_lag_ms * 1_000,
+            config.waits_for_all_in_sync,
+            profile_named(config.profile).rulebook.gap_after_barrier,
+        )
+        self._slow_after = self.rules.lag // 40
+        world.network = _TracedNetwork(world, self)
+        world.observer = _TracedObserver(world, self)
+
+    def add(
+        self, kind: str, life: Life, body: trace.Body, group: GroupId = trace.ALL_GROUPS
+    ) -> None:
+        """Something happens now."""
+        slow = (
+            self._slow_after < life.clockwork.backlog() or self._thawed.get(life, 0) != life.thawed
+        )
+        self._thawed[life] = life.thawed
+        now = life.clockwork.now()
+        self.events.append(trace.Event(kind, life.node_id, group, now, body, slow))
+
+    def name_of(self, group: GroupId) -> str:
+        """What people call a group."""
+        if group == CONTROLLER_GROUP:
+            return "the controller's group"
+        partition = self._world.observer.partitions.get(group)
+        return f"group {group} of another topic" if partition is None else f"partition {partition}"
+
+    def message(self, kind: str, node: NodeId, message: Any) -> None:
+        """A living node sends or receives a message."""
+        life = self._world.lives.get(node)
+        if life is None or not life.alive:
+            return
+        for group, told in told_of(message):
+            self.add(kind, life, told, group)
+        ack = message.ack if message.__class__ is Beat else message
+        if kind == "receive" and ack.__class__ is BeatAck:
+            vouches = ack.generation != SEND_FULL
+            alive = trace.Message("alive", ack.sender, ack.to, 0, context=ack.sent_at, yes=vouches)
+            self.add(kind, life, alive)
+
+
+class _TracedNetwork(SimNetwork):
+    def __init__(self, world: World, tracer: Tracer):
+        super().__init__(world.kernel, world.choices, world.config)
+        self._lives = world.lives
+        self._tracer = tracer
+        self._releasing = False
+
+    def attach(self, node: NodeId, receive: Receive) -> None:
+        """As `SimNetwork.attach`."""
+        lives, tracer = self._lives, self._tracer
+
+        def received(sender: NodeId, message: Any) -> None:
+            life = lives.get(node)
+            if life is not None and life.frozen:
+                life.enter(tracer.message, "receive", node, message)  # when it goes on
+            else:
+                tracer.message("receive", node, message)
+            receive(sender, message)
+
+        super().attach(node, received)
+
+    def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        """As `SimNetwork.send`."""
+        if not self._releasing:
+            self._tracer.message("send", sender, message)
+        super().send(sender, to, message)
+
+    def release(self, name: LinkName) -> None:
+        """As `SimNetwork.release`: what a link held left its node long before."""
+        self._releasing = True
+        super().release(name)
+        self._releasing = False
+
+
+class _TracedLog(LogWatch):
+    def __init__(self, observer: Observer, life: Life, tracer: Tracer):
+        super().__init__(observer, life)
+        self._tracer = tracer
+
+    def appended(self, writes: Sequence[Write]) -> None:
+        """As `LogWatch.appended`."""
+        life = self._life
+        medium = life.world.disks[life.node_id].medium
+        number = medium.synced_appends + len(medium.undo)
+        groups: dict[GroupId, list[trace.Write]] = {}
+        for write in writes:
+            groups.setdefault(write.group, []).append(_write(number, write))
+        for group, told in groups.items():
+            self._tracer.add("write", life, tuple(told), group)
+        super().appended(writes)
+
+    def synced(self, job: SyncJob) -> None:
+        """As `LogWatch.synced`."""
+        self._tracer.add("durable", self._life, cast(MemorySyncJob, job).appends)
+        super().synced(job)
+
+
+class _TracedObserver(Observer):
+    hears_clients = True
+
+    def __init__(self, world: World, tracer: Tracer):
+        super().__init__(world.history, world.config)
+        self._tracer = tracer
+        self._commits: dict[tuple[Life, GroupId], int] = {}
+        self._refs: dict[Ticket, int] = {}
+
+    def logs_of(self, life: Life) -> LogWatch:
+        """As `Observer.logs_of`."""
+        return _TracedLog(self, life, self._tracer)
+
+    def started(self, life: Life) -> None:
+        """As `Observer.started`."""
+        found = []
+        for each in life.store.groups():
+            entries = tuple(map(_kept, life.store.scan(each.group)))
+            state = each.hard_state
+            found.append(trace.Found(each.group, state.term, state.vote, each.first_index, entries))
+        self._tracer.add("start", life, tuple(found))
+        super().started(life)
+
+    def watch(self, life: Life) -> None:
+        """As `Observer.watch`, for all groups."""
+        super().watch(life)
+        life.node.watch(Watcher(applied=partial(self._committed, life)))
+
+    def _committed(self, life: Life, group: GroupId) -> None:
+        replica = life.view.replica(group)
+        assert replica is not None, "it has applied something, or answers"
+        if replica.commit > self._commits.get((life, group), 0):
+            self._commits[life, group] = replica.commit
+            self._tracer.add("commit", life, replica.commit, group)
+
+    def asks(self, life: Life, group: GroupId, ticket: Ticket) -> None:
+        """As `Observer.asks`. Readers' questions about the end of the log are followed, too."""
+        if isinstance(ticket, ListOffsetsTicket):
+            if ticket.timestamp != LATEST_TIMESTAMP or ticket.asker != CONSUMER:
+                return
+            done = ticket.on_done
+
+            def told(ticket: ListOffsetsTicket) -> None:
+                self.answers(life, group, ticket)
+                done(ticket)
+
+            ticket.on_done = told
+        if isinstance(ticket, _FOLLOWED):
+            ref = self._refs[ticket] = len(self._refs)
+            offset = ticket.offset if isinstance(ticket, FetchTicket) else 0
+            acks = ticket.acks if isinstance(ticket, ProduceTicket) else 0
+            asked = trace.Ask(ref, offset, acks, self._minimum(life, group))
+            self._tracer.add("ask", life, asked, group)
+
+    def _minimum(self, life: Life, group: GroupId) -> int:
+        """min.insync.replicas of the topic."""
+        placed, config = life.view.placed(group), life.world.cluster_config
+        configs = {} if placed is None else placed[0].configs
+        return integer("min.insync.replicas", configs, config)
+
+    def answers(self, life: Life, group: GroupId, ticket: Ticket) -> None:
+        """As `Observer.answers`."""
+        self._committed(life, group)  # answers come before the node looks
+        self._tracer.add("answer", life, _answer(self._refs[ticket], ticket), group)
+
+
+_FOLLOWED = (ProduceTicket, FetchTicket, ListOffsetsTicket)
+
+
+def _answer(ref: int, ticket: Ticket) -> trace.Answer:
+    error = ticket.error.name
+    if isinstance(ticket, ProduceTicket):
+        placed, offset = ticket.index > 0, ticket.base_offset
+        return trace.Answer(ref, "produce", error, placed, offset)
+    if isinstance(ticket, FetchTicket):
+        end, last = ticket.high_watermark, ticket.last_index
+        return trace.Answer(ref, "fetch", error, offset=end, last=last)
+    assert isinstance(ticket, ListOffsetsTicket), "no other is followed"
+    return trace.Answer(ref, "latest", error, offset=ticket.offset)
+
+
+def _kept(entry: Entry) -> trace.Entry:
+    """An entry as a disk holds it: its checksum is computed, not believed."""
+    told, payload = _entry(entry), entry.payload
+    if isinstance(payload, RecordBatch):
+        told = told._replace(mark=crc32c(payload.data[_CHECKED:]))
+    return told
+
+
+def _entry(entry: Entry) -> trace.Entry:
+    payload = entry.payload
+    if isinstance(payload, RecordBatch):
+        return trace.Entry(entry.term, payload.crc, payload.last_offset_delta + 1)
+    return trace.Entry(entry.term, crc32c(payload) << 3 | entry.kind)
+
+
+def _write(number: int, write: Write) -> trace.Write:
+    state, snapshot = write.hard_state, write.snapshot
+    voters: tuple[NodeId, ...] = () if snapshot is None else snapshot.meta.voters
+    if write.entries and write.entries[0].kind is EntryKind.CONFIGURATION:
+        voters = decode_voters(write.entries[0])
+    return trace.Write(
+        number,
+        None if state is None else (state.term, state.vote),
+        None if snapshot is None else (snapshot.meta.index, snapshot.meta.term),
+        write.reset,
+        write.first,
+        tuple(map(_entry, write.entries)),
+        voters,
+        write.delete,
+    )
+
+
+def told_of(message: Any) -> list[tuple[GroupId, trace.Message]]:
+    """A message between nodes as the specification sees it: a heartbeat is about many groups."""
+    kind = message.__class__
+    if kind is Beat:
+        found = [
+            (item.group, _plain("heartbeat?", message, item.term, commit=item.commit))
+            for item in message.items
+            if item.leading and item.commit != NO_REPLICA
+        ]
+        return found + (told_of(message.ack) if message.ack is not None else [])
+    if kind is BeatAck:
+        return [(group, _plain("heartbeat", message, term)) for group, term in message.higher_terms]
+    teller = _TELLERS.get(kind)
+    return [] if teller is None else [(message.group, teller(message))]
+
+
+def _plain(kind: str, message: Any, term: int, **more: Any) -> trace.Message:
+    return trace.Message(kind, message.sender, message.to, term, **more)
+
+
+_TELLERS = {
+    raft.RequestVote: lambda m: _plain(
+        "vote?",
+        m,
+        m.term,
+        log_index=m.last_index,
+        log_term=m.last_term,
+        pre=m.pre,
+        transfer=m.transfer,
+    ),
+    raft.VoteReply: lambda m: _plain("vote", m, m.term, yes=m.granted, pre=m.pre),
+    raft.AppendEntries: lambda m: _plain(
+        "append?",
+        m,
+        m.term,
+        log_index=m.prev_index,
+        log_term=m.prev_term,
+        commit=m.commit,
+        entries=tuple(map(_entry, m.entries)),
+    ),
+    raft.AppendReply: lambda m: _plain("append", m, m.term, yes=m.success, log_index=m.match),
+    raft.Heartbeat: lambda m: _plain("heartbeat?", m, m.term, commit=m.commit, context=m.context),
+    raft.HeartbeatReply: lambda m: _plain("heartbeat", m, m.term, context=m.context),
+    raft.InstallSnapshot: lambda m: _plain(
+        "snapshot?",
+        m,
+        m.term,
+        log_index=m.index,
+        log_term=m.snapshot_term,
+        span=(m.offset, m.offset + m.length, m.total),
+    ),
+    raft.SnapshotReply: lambda m: _plain(
+        "snapshot", m, m.term, log_index=m.index, yes=m.done, span=(0, m.received, 0)
+    ),
+    raft.TimeoutNow: lambda m: _plain("timeout-now", m, m.term),
+}
