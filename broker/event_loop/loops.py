@@ -18,6 +18,7 @@ import types
 from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
+from ottla.broker.event_loop.descriptors import OF_A_LOOP, check_descriptors
 from ottla.broker.event_loop.native import monotonic_seconds
 from ottla.log.forking import disown_loops_in_children
 
@@ -30,12 +31,14 @@ _STANDARD = 3
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """A new event loop: uvloop's if uvloop is installed, else asyncio's own.
+    """A new event loop: uvloop's if uvloop is installed, else asyncio's own. Raises `OSError` with
+    advice if the process may not open what a loop needs: uvloop would end the process.
 
     If a daemon or a test runner has closed a standard stream, the next file that is opened gets its
     descriptor number. uvloop ends the whole process when it closes such a descriptor. asyncio does
     not.
     """
+    check_descriptors(OF_A_LOOP)
     try:
         import uvloop
     except ImportError:
@@ -45,10 +48,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 def _lowest_free() -> int:
     """The number that the next descriptor will get."""
-    try:
-        found = os.open(os.devnull, os.O_RDONLY)
-    except OSError:  # none is left: the loop says so
-        return _STANDARD
+    found = os.open(os.devnull, os.O_RDONLY)
     os.close(found)
     return found
 

@@ -17,6 +17,7 @@ from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.broker.event_loop.clockwork import Clockwork, MakeClockwork
 from ottla.broker.event_loop.collecting import nothing_collected
+from ottla.broker.event_loop.descriptors import OF_A_NODE, check_descriptors
 from ottla.broker.event_loop.native import Writer, make_lock
 from ottla.broker.node import folders
 from ottla.log.errors import StoreError
@@ -74,9 +75,11 @@ class Disks:
 
         Folders are opened in threads, while the loop goes on, because a long log takes seconds.
         Raises `ConfigError`, with all disks closed and none written, if disks are damaged or lost,
-        belong to a cluster of another size, or belong to different clusters.
+        belong to a cluster of another size, or belong to different clusters; `OSError` with advice
+        if the process may not open what the nodes need.
         """
         self._cluster = ""
+        check_descriptors(OF_A_NODE * len(self._nodes))
         try:
             known = await self._known_id(clockwork)
         except BaseException:

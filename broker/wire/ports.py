@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from ottla.broker.arguments.addresses import Address, bare_host
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import UnusableAddressError
+from ottla.broker.event_loop.descriptors import FEWER_NODES, TOO_FEW
 from ottla.log.forking import disown_in_children
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ TRIES = 20
 HOLDS = sys.platform == "linux"
 OF_THE_PORT = frozenset({errno.EADDRINUSE, errno.EACCES, errno.EPERM})
 """Errors of the port: another port of the same host might work."""
-OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of the process: it has too few descriptors, so no other address would work."""
 Place: TypeAlias = tuple[int, str, int]
 """Family, address, and zone (of a link-local address of IPv6; else 0)."""
 
@@ -196,9 +195,8 @@ def _named(host: str, port: int) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        if error.errno in OF_THE_PROCESS:
-            text = f"{why}; raise the limit of open files (ulimit -n), or start fewer nodes"
-            raise OSError(error.errno, text) from error
+        if error.errno in TOO_FEW:  # no other address would work
+            raise OSError(error.errno, f"{why}; {FEWER_NODES}") from error
         said = f"host is {shown(host)}; {why}; name an address of this machine"
         if error.errno in OF_THE_PORT:
             said = f"port is {port}; {why}; name another, or 0 for free ones"

@@ -52,7 +52,7 @@ from ottla.commands.up_options import (
 )
 from ottla.commands.usage import (
     UsageError,
-    check_descriptors,
+    check_loop,
     check_profile,
     check_surroundings,
     check_words,
@@ -195,7 +195,7 @@ def _run(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
 
     from ottla.broker.event_loop.loops import new_event_loop
 
-    check_descriptors()
+    check_loop()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_serve(cluster, nodes, as_json=as_json))
 

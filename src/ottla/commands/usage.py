@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import typer
 from typer.models import OptionInfo
 
+from ottla.broker.event_loop.descriptors import ADVICE, OF_A_LOOP, check_descriptors
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -35,18 +37,14 @@ LONGEST_LINE = 6_000
 
 
 _ROOM = "make room, or write elsewhere"
-_FILES = "raise the limit of open files (ulimit -n)"
 _OF_THE_MACHINE = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
     errno.EFBIG: _ROOM,
-    errno.EMFILE: _FILES,
-    errno.ENFILE: _FILES,
+    errno.EMFILE: ADVICE,
+    errno.ENFILE: ADVICE,
 }
 """System errors that are no bug of Ottla, whatever they are about, and what helps."""
-_DESCRIPTORS = 16
-"""What an event loop and its signals need to begin, with some to spare: a loop that gets too few
-does not come to an end, either."""
 
 
 class UsageError(typer.TyperException):
@@ -66,17 +64,12 @@ def check_surroundings() -> None:
         raise UsageError("_OTTLA_COMPLETE is set, COMP_WORDS and COMP_CWORD are not; unset it")
 
 
-def check_descriptors() -> None:
+def check_loop() -> None:
     """Check that an event loop can begin. Raises `UsageError`."""
-    taken: list[int] = []
     try:
-        for _ in range(_DESCRIPTORS):
-            taken.append(os.open(os.devnull, os.O_RDONLY))  # noqa: PERF401 - some before the error
+        check_descriptors(OF_A_LOOP)
     except OSError as error:
-        raise UsageError(f"{error.strerror}; {_FILES}, or start fewer nodes") from None
-    finally:
-        for each in taken:
-            os.close(each)
+        raise UsageError(error.strerror) from None
 
 
 def of_the_machine(error: OSError) -> str:
