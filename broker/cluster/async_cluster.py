@@ -99,7 +99,7 @@ class AsyncCluster:
         self._lifecycle = Lifecycle(self._start, self._stop)
         self._clock: RunningClock | None = None
         self.network = Network(round(self.config.link_delay_ms * 1000), ids)
-        self._nodes = ClusterNodes(ids, without, self.network, self._lifecycle)
+        self._nodes = ClusterNodes(ids, without, self.network, self._lifecycle, self._disks.hangs)
         self._faults = ClusterFaults(self._nodes, self.network, self._disks, self.events)
         self._partitions = ClusterPartitions(
             self._nodes,

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ottla.broker.arguments.arguments import as_whole
 from ottla.broker.arguments.spelling import shown
@@ -23,9 +23,15 @@ class ClusterNodes:
     """See the module's docstring."""
 
     def __init__(
-        self, ids: Sequence[int], without: Sequence[int], network: Network, lifecycle: Lifecycle
+        self,
+        ids: Sequence[int],
+        without: Sequence[int],
+        network: Network,
+        lifecycle: Lifecycle,
+        hangs: Callable[[int], bool],
     ):
-        """`without` are those of `ids` that were left out at the start."""
+        """`without` are those of `ids` that were left out at the start. `hangs`: whether a node's
+        disk was made to hang."""
         self.ids = tuple(ids)
         self.without = tuple(without)
         self.lives: dict[int, Node] = {}
@@ -34,6 +40,7 @@ class ClusterNodes:
         """Why a node has no life, if it was not killed."""
         self._network = network
         self._lifecycle = lifecycle
+        self._hangs = hangs
 
     def check(self, node: object) -> int:
         """Check that the cluster has this node; returns its number. Raises `NodeStateError`."""
@@ -84,6 +91,16 @@ class ClusterNodes:
         if not running:
             raise NodeStateError("no node is running; restart, resume or heal one first")
         return running
+
+    def writing(self) -> list[Node]:
+        """Running nodes whose disks do not hang; all running nodes if every disk hangs. A node that
+        cannot write learns of no topic. Raises `NodeStateError` if no node is running."""
+        running = self.running()
+        return [
+            life
+            for life in running
+            if not self._hangs(life.node) and not life.runner.syncer.stalled()
+        ] or running
 
     def check_start(self) -> None:
         """Check that a start may still succeed. Raises `NodeStateError` if so many nodes have

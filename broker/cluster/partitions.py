@@ -77,7 +77,7 @@ class ClusterPartitions:
                 done.set_result((error, result))
 
         self._nodes.check_begun()
-        self._nodes.running()[0].control(command, finish, self._now() + round(timeout * 1e6))
+        self._nodes.writing()[0].control(command, finish, self._now() + round(timeout * 1e6))
         error, result = await done
         if error is not ErrorCode.NONE:
             raise RequestFailedError(error, printable(str(result.get("message", ""))))
@@ -90,8 +90,9 @@ class ClusterPartitions:
         return None
 
     def unserved(self, name: str) -> list[PartitionImage] | None:
-        """Partitions of a topic that no node serves; None if a node does not know the topic yet."""
-        found = [life.topics().get(name) for life in self._nodes.running()]
+        """Partitions of a topic that no node serves; None if a node that can write does not know
+        the topic yet."""
+        found = [life.topics().get(name) for life in self._nodes.writing()]
         topic = found[0]
         if topic is None or None in found:
             return None

@@ -11,6 +11,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.log.build import build_batch
 from ottla.sim.chance.choices import Drawn
 from ottla.sim.clients.questions import ASKED_A_RUN, ASKER, Asker, Question
+from ottla.sim.clients.sequential import SequentialClient
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.run import run
 from ottla.sim.settings.settings import RunConfig
@@ -107,6 +108,7 @@ def test_some_are_asked_in_every_run():
 
 
 @pytest.mark.slow
-def test_who_is_sent_away_from_what_the_log_has_notices():
+def test_who_is_sent_away_from_what_the_log_has_notices(monkeypatch):
+    monkeypatch.setattr(SequentialClient, "start", lambda _: None)  # it notices, too
     found = kills(BY_ID["M39"], range(60), once=True)
     assert dict(found.invariants) == {"sim-I39": 1}
