@@ -14,6 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from ottla.broker.event_loop.clockwork import Clockwork
+from ottla.broker.event_loop.collecting import nothing_collected
 from ottla.broker.event_loop.slices import Slices
 
 log = logging.getLogger("ottla")
@@ -56,6 +57,15 @@ class Scheduler:
         self._call_soon(partial(self.mark, node))
 
     def _run(self) -> None:
+        if self.slices.busy:
+            # New replicas, perhaps: the objects of their elections stay, too. Counted as those of
+            # others, they brought a full collection about: 600 ms for 1,000 topics.
+            with nothing_collected(aged=True):
+                self._go_round()
+        else:
+            self._go_round()
+
+    def _go_round(self) -> None:
         for _ in range(MAX_ROUNDS):
             ready, self._ready = self._ready, []
             if not ready:

@@ -151,6 +151,11 @@ class Slices:
         if self._queue:
             self._plan()
 
+    @property
+    def busy(self) -> bool:
+        """Whether jobs wait for their next slice."""
+        return bool(self._queue)
+
     def _go_round(self) -> None:
         """A slice for each job in the queue, round and round, until the turn's room is used up."""
         room = TURN_UNITS
