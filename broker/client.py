@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import NamedTuple, cast
 
-from ottla.broker.arguments.arguments import is_a, items, text, whole
+from ottla.broker.arguments.arguments import encoded, is_a, items, text, whole
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError, ErrorCode, FrameError
 from ottla.broker.wire.client_requests import API_KEYS, api_key, check_fields, chosen_version, unfit
@@ -34,6 +34,10 @@ _FRAME = Struct(">ihhih")
 _SIZE = Struct(">i")
 _BATCH_LENGTH = Struct(">i")
 
+LONGEST_CLIENT_ID = 32_767
+"""Bytes of a client id: its length is an int16."""
+LONGEST_HOST = 255
+"""Bytes of a host name (RFC 1035)."""
 MAX_ANSWER_BYTES = 1 << 28
 """The largest frame that the client accepts, 256 MiB: other peers may announce any length."""
 
@@ -52,7 +56,9 @@ class Exchange:
     """One connection's requests and answers, without I/O."""
 
     def __init__(self, client_id: str | None = "ottla"):
-        self._client_id = None if client_id is None else client_id.encode()
+        self._client_id = (
+            None if client_id is None else encoded("client_id", client_id, LONGEST_CLIENT_ID)
+        )
         self._next = 0
         self._expected: dict[int, tuple[int, int]] = {}
         self._received = bytearray()
@@ -159,11 +165,13 @@ class Client(asyncio.Protocol):
 
     @classmethod
     async def connect(cls, host: str, port: int, client_id: str | None = "ottla") -> Client:
-        """Connect. Raises `OSError` when nobody listens, `ConfigError` for no host or port."""
-        text("host", host)
+        """Connect. Raises `OSError` when nobody listens, `ConfigError` for no host or port, or for
+        a client id that no request can have."""
+        encoded("host", host, LONGEST_HOST)
         whole("port", port, 0, 65_535)
         loop = asyncio.get_running_loop()
-        _, client = await loop.create_connection(lambda: cls(client_id), host, port)
+        made = cls(client_id)
+        _, client = await loop.create_connection(lambda: made, host, port)
         return client
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -95,6 +95,18 @@ def text(name: str, value: object) -> str:
     return str.__str__(value)
 
 
+def encoded(name: str, value: object, most: int) -> bytes:
+    """A text in UTF-8, of at most `most` bytes."""
+    try:
+        found = text(name, value).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{name} is {shown(value)}; a text of UTF-8 is wanted") from error
+    if len(found) > most:
+        told = f"{name} is {shown(value)}, {len(found)} bytes; at most {most} are wanted"
+        raise ConfigError(told)
+    return found
+
+
 def truth(name: str, value: object) -> bool:
     """True or False; a value that is only truthy or falsy is refused."""
     if not is_a(value, bool):

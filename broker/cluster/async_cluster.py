@@ -106,7 +106,6 @@ class AsyncCluster:
             self.config,
             self._time,
             until=self._until,
-            controller_known=self._controller_known,
             check_successor=self._faults.check_successor,
         )
         self.on_failed: Callable[[int], None] = lambda _: None
@@ -143,6 +142,7 @@ class AsyncCluster:
     def describe(self) -> ClusterDescription:
         """The state of the whole cluster, as plain values."""
         self._reach.check()
+        self._lifecycle.check_ours()
         present, lives = self._nodes, self._nodes.lives
         nodes = {
             node: describe_node(
@@ -196,7 +196,7 @@ class AsyncCluster:
         for node in self._nodes.without:
             self.events.note("left out", node)
             logging.getLogger("ottla").warning("%s", left_out(node))
-        await self._until_started(self._controller_known, "a controller")
+        await self._until_started(self._nodes.informed, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
         served = AllServed(self._without_leader, self._nodes.serving)
@@ -219,14 +219,6 @@ class AsyncCluster:
         except RequestFailedError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
-
-    def _controller_known(self) -> bool:
-        """Whether a controller leads, and every node has applied what earlier ones decided."""
-        views = [each.inspect() for each in self._nodes.running()]
-        leading = next((each for each in views if each.controls), None)
-        return leading is not None and all(
-            each.decisions_applied >= leading.decisions_applied for each in views
-        )
 
     def _without_leader(self) -> list[PartitionImage]:
         """Partitions that nobody serves, except those that have no majority because nodes were left

@@ -104,6 +104,7 @@ class ClusterFaults:
         """End the isolation of `node`, or of all."""
         if node is not None:
             node = self._nodes.check(node)
+        self._nodes.check_ours()
         asked = self._nodes.ids if node is None else (node,)
         healed = [each for each in asked if self._network.isolated(each)]
         self._network.heal(node)

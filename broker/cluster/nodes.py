@@ -17,6 +17,7 @@ from ottla.broker.images import PartitionImage
 from ottla.broker.node.folders import left_out
 from ottla.broker.node.node import Node
 from ottla.broker.transport.in_process import Network
+from ottla.raft.types import Micros
 
 
 class ClusterNodes:
@@ -42,8 +43,14 @@ class ClusterNodes:
         self._lifecycle = lifecycle
         self._hangs = hangs
 
+    def check_ours(self) -> None:
+        """Raises `NodeStateError` in a forked child: the cluster is the parent's."""
+        self._lifecycle.check_ours()
+
     def check(self, node: object) -> int:
-        """Check that the cluster has this node; returns its number. Raises `NodeStateError`."""
+        """Check that the cluster is of this process and has this node; returns its number. Raises
+        `NodeStateError`."""
+        self.check_ours()
         number = as_whole(node)
         if number is None or number not in self.ids:
             raise NodeStateError(f"there is no node {shown(node)}; nodes are 1 to {len(self.ids)}")
@@ -52,7 +59,9 @@ class ClusterNodes:
         return number
 
     def check_begun(self) -> None:
-        """Raises `NodeStateError` when the cluster has not been started, or was stopped."""
+        """Raises `NodeStateError` when the cluster has not been started, or was stopped, and in a
+        forked child."""
+        self.check_ours()
         if not self._lifecycle.begun:
             raise NodeStateError("the cluster is not running: start it first")
 
@@ -92,15 +101,39 @@ class ClusterNodes:
             raise NodeStateError("no node is running; restart, resume or heal one first")
         return running
 
-    def writing(self) -> list[Node]:
-        """Running nodes whose disks do not hang; all running nodes if every disk hangs. A node that
-        cannot write learns of no topic. Raises `NodeStateError` if no node is running."""
-        running = self.running()
+    def controlling(self) -> Node | None:
+        """The running node that controls: of several, that of the highest term. None while nobody
+        controls."""
+        led = {life: life.inspect().controller() for life in self.running()}
+        terms = {life: seen.term for life, seen in led.items() if seen and life.inspect().controls}
+        return max(terms, key=terms.__getitem__, default=None)
+
+    def learning(self) -> list[Node]:
+        """The running nodes that learn what the controller decides: their disks do not hang, and
+        they and the controller's node heard each other within an election timeout. All running
+        nodes if there are none. Raises `NodeStateError` if no node is running."""
+        running, leading = self.running(), self.controlling()
+        if leading is None:
+            return running
+        there, number = leading.inspect(), leading.node
+        within: Micros = leading.config.election_timeout_ms * 1000
         return [
             life
             for life in running
-            if not self._hangs(life.node) and not life.runner.syncer.stalled()
+            if there.hears(life.node, within)
+            and life.inspect().hears(number, within)
+            and not self._hangs(life.node)
+            and not life.runner.syncer.stalled()
         ] or running
+
+    def informed(self) -> bool:
+        """Whether a node controls, and all nodes that learn of it have applied what it and earlier
+        ones decided."""
+        leading = self.controlling()
+        if leading is None:
+            return False
+        decided = leading.inspect().decisions_applied
+        return all(life.inspect().decisions_applied >= decided for life in self.learning())
 
     def check_start(self) -> None:
         """Check that a start may still succeed. Raises `NodeStateError` if so many nodes have

@@ -50,14 +50,12 @@ class ClusterPartitions:
         now: Callable[[], Micros],
         *,
         until: Until,
-        controller_known: Callable[[], bool],
         check_successor: Callable[[int], int],
     ):
         self._nodes = nodes
         self._config = config
         self._now = now
         self._until = until
-        self._controller_known = controller_known
         self._check_successor = check_successor
 
     async def create(self, topic: Topic, timeout: float) -> None:
@@ -77,7 +75,7 @@ class ClusterPartitions:
                 done.set_result((error, result))
 
         self._nodes.check_begun()
-        self._nodes.writing()[0].control(command, finish, self._now() + round(timeout * 1e6))
+        self._nodes.learning()[0].control(command, finish, self._now() + round(timeout * 1e6))
         error, result = await done
         if error is not ErrorCode.NONE:
             raise RequestFailedError(error, printable(str(result.get("message", ""))))
@@ -90,9 +88,9 @@ class ClusterPartitions:
         return None
 
     def unserved(self, name: str) -> list[PartitionImage] | None:
-        """Partitions of a topic that no node serves; None if a node that can write does not know
-        the topic yet."""
-        found = [life.topics().get(name) for life in self._nodes.writing()]
+        """Partitions of a topic that no node serves; None if a node that can learn of the topic
+        does not know it yet."""
+        found = [life.topics().get(name) for life in self._nodes.learning()]
         topic = found[0]
         if topic is None or None in found:
             return None
@@ -103,7 +101,7 @@ class ClusterPartitions:
         partition, timeout = self._check_place(topic, partition, timeout)
         if self._image(topic, partition) is None:
             # Nodes that have just come back know their topics once a controller leads.
-            await self._until(self._controller_known, timeout, "a controller")
+            await self._until(self._nodes.informed, timeout, "a controller")
         image = self._image(topic, partition)
         if image is None:
             raise UnknownTopicError(f"there is no partition {partition} of topic {shown(topic)}")

@@ -44,12 +44,16 @@ class Lifecycle:
         """A start has begun, and no stop has ended."""
         return self._lease is not None
 
+    def check_ours(self) -> None:
+        """Raises `NodeStateError` in a forked child of the process that started it."""
+        if self._lease is not None and self._process != os.getpid():
+            raise NodeStateError(NOT_OURS)
+
     async def start(self) -> None:
         """Run `begin`. If it fails, undo everything, then raise its error. Raises `NodeStateError`
         if it runs already, or was stopped meanwhile."""
         if self._lease is not None:
-            if self._process != os.getpid():
-                raise NodeStateError(NOT_OURS)
+            self.check_ours()
             if self._lease.loop_closed:
                 raise NodeStateError(LOOP_CLOSED)
             raise NodeStateError("the cluster runs already; stop it before it starts again")

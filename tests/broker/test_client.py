@@ -20,7 +20,7 @@ from ottla.broker.client import (
     Producer,
     split_batches,
 )
-from ottla.broker.errors import ErrorCode, FrameError
+from ottla.broker.errors import ConfigError, ErrorCode, FrameError
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.codec import response_schema
 from ottla.log.build import NewRecord, build_batch
@@ -213,3 +213,15 @@ def test_an_exchange_says_which_answers_came_before_the_malformed_one():
     with pytest.raises(NoAnswerError, match="a frame of 3 bytes") as caught:
         exchange.received(framed(0, VERSIONS) + framed(2, VERSIONS) + b"\0\0\0\3abc")
     assert [number for number, _ in caught.value.behind] == [0, 2]
+
+
+@pytest.mark.parametrize("wrong", [5, b"me", "\ud800", "x" * 32_768])
+def test_a_client_id_that_no_request_can_have_is_refused_at_once(wrong):
+    """It connected, and the first call raised AttributeError or UnicodeEncodeError."""
+    with pytest.raises(ConfigError, match="client_id"):
+        Exchange(wrong)
+
+
+def test_a_host_that_is_no_text_of_utf_8_is_refused():
+    with pytest.raises(ConfigError, match="host"):
+        asyncio.run(Client.connect("\ud800", 9))

@@ -69,7 +69,7 @@ def check_loop() -> None:
     try:
         check_descriptors(OF_A_LOOP)
     except OSError as error:
-        raise UsageError(error.strerror) from None
+        raise UsageError(str(error.strerror)) from None
 
 
 def of_the_machine(error: OSError) -> str:

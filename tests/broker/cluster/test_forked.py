@@ -141,10 +141,10 @@ def test_a_child_of_an_async_program_may_close_its_copy_of_everything(loop):
             here = asyncio.get_running_loop()
             mine, _ = socket.socketpair()
             mine.setblocking(False)
+            servers = [running.node(node).server for node in running.addresses]
 
             def tear_down():
-                for node in running.addresses:
-                    server = running.node(node).server
+                for server in servers:
                     server.stop()
                 here.remove_reader(mine)
                 return asyncio.new_event_loop().run_until_complete(running.stop())
@@ -166,6 +166,35 @@ def test_a_child_of_an_async_program_may_close_its_copy_of_everything(loop):
         uvloop = pytest.importorskip("uvloop", reason="not on this system")
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(main())
+
+
+CALLS = {
+    "describe": lambda running: running.describe(),
+    "isolate": lambda running: running.isolate(1),
+    "heal": lambda running: running.heal(),
+    "pause": lambda running: running.pause(2),
+    "cut_connections": lambda running: running.cut_connections(1),
+    "node": lambda running: running.node(1),
+    "kill": lambda running: running.kill(1).send(None),
+    "create_topic": lambda running: running.create_topic("u").send(None),
+    "leader": lambda running: running.leader("t").send(None),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_copy_in_a_child_of_an_async_program_refuses_calls(name):
+    """Faults "succeeded" without effect, `kill` was a raw OSError, `create_topic` waited."""
+
+    async def main():
+        async with Cluster(nodes=1, topics=["t"]) as running:
+
+            def call():
+                with pytest.raises(NodeStateError, match="belongs to the parent process"):
+                    CALLS[name](running)
+
+            outcome(call)
+
+    asyncio.run(main())
 
 
 def child_main(bootstrap):
