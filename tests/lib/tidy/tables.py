@@ -170,6 +170,7 @@ DECIDING = (
 # this says too much.
 APART = {
     "broker/event_loop/clockwork.py": "the clock of asyncio; the simulator hands in its own",
+    "broker/event_loop/descriptors.py": "what a real disk needs to be opened",
     "broker/node/folders.py": "why a real folder is refused",
     "broker/event_loop/native.py": "the machine's clock, for that of asyncio",
     "broker/node/disks.py": "where logs lie: one disk is the simulator's",
