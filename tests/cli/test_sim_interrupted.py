@@ -81,6 +81,11 @@ STOPPED = [
         "ottla.sim.coverage.cover.Cover.add",
         "0 of 3 seeds are done, nothing is kept",
     ),
+    (
+        ["validate", *FEW],
+        "ottla.sim.recording.validation.check",
+        "0 of 3 seeds are done, nothing is kept",
+    ),
     (["why", *FAILING], "ottla.sim.sweeps.why.fails", "0 points are done, nothing is kept"),
     (
         ["meta", *FEW, "--python", sys.executable, "--warm", "0"],
