@@ -1,6 +1,7 @@
 """What is lost with acks of 0 or 1, or stored again of a forgotten producer, weakens a run.
 
 What clients store twice by rules of their own is noted, and weakens nothing: no broker prevents it.
+Runs show both by chance; histories show each cause and each rule by itself.
 """
 
 from __future__ import annotations
