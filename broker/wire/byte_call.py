@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ottla.broker.wire.api.call import Call, Link, Steps
 from ottla.broker.wire.translation.packing import Piece
+from ottla.broker.wire.translation.produce_prefixes import Shortcut
 from ottla.broker.wire.walk import ReadOnlyBuffer
 from ottla.raft.types import Matched
-
-if TYPE_CHECKING:
-    from ottla.broker.wire.translation.produce_shortcut import Shortcut
 
 Write = Callable[[Matched, list[Piece]], Steps]
 """Appends an answer value to a list of pieces, in steps."""

@@ -26,7 +26,7 @@ from typing import Protocol
 
 from ottla.broker.wire.byte_call import ByteCall
 from ottla.broker.wire.translation.packing import Piece
-from ottla.broker.wire.translation.produce_shortcut import PRODUCE_KEY
+from ottla.broker.wire.translation.produce_prefixes import PRODUCE_KEY
 from ottla.broker.wire.walk import REQUEST_LIMITS
 
 SMALLEST_FRAME = 10

@@ -19,7 +19,7 @@ from ottla.broker.wire.requests import ApiVersionsRequest
 from ottla.broker.wire.translation import fetch_answer, produce_answer
 from ottla.broker.wire.translation.encoding import encode
 from ottla.broker.wire.translation.produce_large import reader
-from ottla.broker.wire.translation.produce_shortcut import PRODUCE_KEY, Shortcut
+from ottla.broker.wire.translation.produce_prefixes import PRODUCE_KEY, Shortcut
 from ottla.broker.wire.translation.reading import REQUESTS, translator
 from ottla.broker.wire.walk import ReadOnlyBuffer
 from ottla.raft.types import Matched

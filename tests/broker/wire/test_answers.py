@@ -29,7 +29,7 @@ from ottla.broker.wire.answers import (
 from ottla.broker.wire.api.produce import patience
 from ottla.broker.wire.requests import ProduceRequest
 from ottla.broker.wire.translation import fetch_answer, produce_answer
-from ottla.broker.wire.translation.produce_shortcut import LONGEST_PREFIX, Shortcut
+from ottla.broker.wire.translation.produce_prefixes import LONGEST_PREFIX, Shortcut
 from ottla.broker.wire.translation.reading import translator
 from ottla.log.build import build_batch
 from ottla.log.inspection import Fault
