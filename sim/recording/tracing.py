@@ -30,7 +30,8 @@ from ottla.log.store import SyncJob, Write
 from ottla.log.types import RecordBatch
 from ottla.raft import messages as raft
 from ottla.raft.raft_log import decode_voters
-from ottla.raft.types import Entry, EntryKind, GroupId, NodeId
+from ottla.raft.types import Entry, EntryKind, GroupId, Micros, NodeId
+from ottla.sim.history.history import CONTROLLER_PARTITION
 from ottla.sim.specification import trace
 from ottla.sim.specification.in_sync import Rules
 from ottla.sim.world.life import Life
@@ -48,6 +49,8 @@ class Tracer:
 
     def __init__(self) -> None:
         self.events: list[trace.Event] = []
+        self._places: list[tuple[int, Micros]] = []
+        """For each event, how many rows the history had, and the simulator's time."""
         self._world: World
         self._thawed: dict[Life, int] = {}
 
@@ -73,12 +76,19 @@ class Tracer:
         )
         self._thawed[life] = life.thawed
         now = life.clockwork.now()
+        self._places.append((len(self._world.history.rows), self._world.kernel.now))
         self.events.append(trace.Event(kind, life.node_id, group, now, body, slow))
+
+    def place_of(self, number: int) -> str:
+        """Where an event is in the history of the run, which has rows for other things."""
+        rows, now = self._places[number]
+        behind = f"behind event {rows - 1}" if rows else "before its first event"
+        return f"in the history {behind}, at {now / 1e6:.6f} s"
 
     def name_of(self, group: GroupId) -> str:
         """What people call a group."""
         if group == CONTROLLER_GROUP:
-            return "the controller's group"
+            return f"the controller's group (partition {CONTROLLER_PARTITION})"
         partition = self._world.observer.partitions.get(group)
         return f"group {group} of another topic" if partition is None else f"partition {partition}"
 

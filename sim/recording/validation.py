@@ -13,7 +13,7 @@ from ottla.sim.recording.tracing import Tracer
 from ottla.sim.run import Outcome, run_choices
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.settings_file import from_toml
-from ottla.sim.specification.specification import check
+from ottla.sim.specification.specification import Refusal, check
 
 _CHUNK = 10
 
@@ -31,7 +31,8 @@ class Validation(NamedTuple):
     refused: int | None
     """Number of the first event that is not allowed; None if all are."""
     told: tuple[str, ...]
-    """The event, what is wrong with it, the state before, and what is allowed."""
+    """The event, what is wrong with it, the state before, what is allowed, and where it is in the
+    history."""
 
 
 def validate(seeds: Sequence[int], settings: str, jobs: int) -> Iterator[Validation]:
@@ -81,5 +82,10 @@ def _validated(seed: int | None, choices: Choices, config: RunConfig, *, swarm: 
         outcome.reason,
         len(tracer.events),
         None if refusal is None else refusal.number,
-        () if refusal is None else tuple(refusal.lines(tracer.name_of(refusal.event.group))),
+        () if refusal is None else _told(tracer, refusal),
     )
+
+
+def _told(tracer: Tracer, refusal: Refusal) -> tuple[str, ...]:
+    event, *lines = refusal.lines(tracer.name_of(refusal.event.group))
+    return (event, *lines, tracer.place_of(refusal.number))

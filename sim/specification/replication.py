@@ -240,6 +240,9 @@ def _write_entries(member: Member, write: Write, terms: range) -> None:
     term = write.entries[0].term
     if term not in terms:
         raise Forbidden(f"no leader of term {terms[-1]} sent entries {first} to {last}")
+    leader = member.group.leaders.get(term, member.node)
+    if leader != member.node:
+        raise Forbidden(f"node {leader} leads term {term}, and sent no such entries behind its own")
     lead(member, term)
     if first != len(member.written.log) + 1:
         raise Forbidden(f"a leader only appends, and its log has {len(member.written.log)} entries")

@@ -36,10 +36,11 @@ def test_a_step_that_is_not_allowed_is_explained():
         "  allowed: on success: that leader sent the entries, and the durable log is the leader's"
         " up to there (figure 2)"
     )
-    assert lines[5].startswith("  the invariants noticed: sim-I")
+    assert re.match(r"  in the history behind event \d+, at \d\.\d{6} s", lines[5])
+    assert lines[6].startswith("  the invariants noticed: sim-I")
     words = " ".join(WRONG)
-    assert lines[6:8] == [f"  ottla sim validate 4 {words}", f"  ottla sim explain 4 {words}"]
-    assert re.match(r"1 run, \d+ steps: 1 with a step that is not allowed", lines[8])
+    assert lines[7:9] == [f"  ottla sim validate 4 {words}", f"  ottla sim explain 4 {words}"]
+    assert re.match(r"1 run, \d+ steps: 1 with a step that is not allowed", lines[9])
 
 
 def test_many_seeds_are_counted():
@@ -55,7 +56,7 @@ def test_many_seeds_are_counted():
 def test_programs_get_an_object_for_each_run_and_the_totals():
     done = CliRunner().invoke(app, ["validate", "--first", "4", "--seeds", "1", *WRONG, "--json"])
     run, total = [json.loads(line) for line in done.stdout.splitlines()]
-    assert (run["seed"], run["verdict"], len(run["told"])) == (4, "failed", 4)
+    assert (run["seed"], run["verdict"], len(run["told"])) == (4, "failed", 5)
     assert run["again"] == f"ottla sim validate 4 {' '.join(WRONG)}"
     assert total == {"runs": 1, "events": run["events"], "refused": 1}
 

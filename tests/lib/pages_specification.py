@@ -25,9 +25,10 @@ ottla sim validate --seeds 1000 --jobs 2 --set load_ms=1000 --set records=12
 The first runs a seed (or a tape), and the second many seeds. A run is traced while it goes on.
 This makes no choice, so a traced run has the digest of any other. A trace shows nodes from
 outside: their messages, what their disks take and keep, and what clients ask and are told. For
-the first step that is not allowed the command prints five things: the event, why it is not
-allowed, what the specification knew of the node, what is allowed, and what the invariants say.
-Then come the commands to run next. Its status is 1 if a run has such a step.
+the first step that is not allowed the command prints the event, why it is not allowed, what the
+specification knew of the node, what is allowed, where that is in the history (`ottla sim show`),
+and what the invariants say. Then come the commands to run next. Its status is 1 if a run has such
+a step.
 
 A step that is not allowed is a bug: of the broker, or of the specification. It need not have done
 harm in that run. So the specification notices some mistakes long before an invariant does: a vote

@@ -125,12 +125,15 @@ def test_a_leader_needs_a_majority_of_votes():
 
 
 def test_a_term_has_one_leader():
-    """A voter that forgot its vote across a restart makes two."""
+    """A voter that votes twice makes two: its second vote is refused, and so is their leader."""
     traced = Traced()
     traced.elect(1, 1, 2)
     traced.stand(3, 1, (2,))
     with refuses("the vote of term 1 changes from 1 to 3"):
         traced.vote(2, 3, 1)
+    traced.member(3).grants[1, False].add(2)
+    with refuses("node 1 leads term 1"):
+        traced.send("append?", 3, 2, 1)
 
 
 def test_a_vote_is_remembered_over_a_restart():

@@ -60,10 +60,10 @@ def test_a_leader_appends_in_its_own_term():
 def test_a_follower_takes_only_what_came():
     traced = led()
     traced.append(1, A, B)
-    with refuses("node 1 leads term 1"):
+    with refuses("node 1 leads term 1, and sent no such entries"):
         traced.write(2, first=3, entries=(A,))
     traced.offer(1, 2, 1, after=2)
-    with refuses("node 1 leads term 1"):
+    with refuses("node 1 leads term 1, and sent no such entries"):
         traced.write(2, first=3, entries=(A, C))
     traced.write(2, first=3, entries=(A, B))
 
@@ -73,7 +73,7 @@ def test_a_follower_takes_entries_only_behind_an_equal_one():
     traced = _two_logs()
     traced.append(2, Entry(2, 30))
     traced.offer(2, 3, 2, after=3)
-    with refuses("node 2 leads term 2"):  # so they are not its own, either
+    with refuses("node 2 leads term 2, and sent no such entries behind its own"):
         traced.write(3, first=4, entries=(Entry(2, 30),))
 
 
