@@ -2,7 +2,7 @@
 # but a Python. Where packages come from is the business of the environment's own pip configuration.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo kafka quick test check format-check lint types imports tidy slow nightly bench clean
+.PHONY: help install demo kafka kafka-nodes quick test check format-check lint types imports tidy slow nightly bench clean
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
@@ -50,6 +50,9 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 
 kafka: install  ## start Apache Kafka 4.3.1 to compare with, until Ctrl-C (needs Java 17 and Maven)
 	$(BIN)/python tests/lib/compare_kafka.py $(ARGS)
+
+kafka-nodes: install  ## play the cases with several nodes to three brokers of Apache Kafka 4.3.1 (minutes)
+	$(BIN)/python tests/lib/compare_kafka_nodes.py $(ARGS)
 
 quick: install  ## run the tests of raft, idempotency, log and broker: short searches, no real clients
 	OTTLA_SHORT_SEARCHES=1 $(PYTEST) -m "not slow and not nightly and not clients" $(addprefix tests/,raft idempotency log broker) $(ARGS)

@@ -332,7 +332,8 @@ class Admission:
                 state.answer(item.ticket, ErrorCode.REQUEST_TIMED_OUT)
         for original, parked in self._parked():
             if parked.deadline <= now and not parked.done:
-                parked.base_offset = original.batch.base_offset
+                if original.index:
+                    state.place_copy(parked, original.batch)
                 state.refuse(parked, ErrorCode.REQUEST_TIMED_OUT)
 
     def _parked(self) -> Iterable[tuple[ProduceTicket, ProduceTicket]]:

@@ -310,6 +310,7 @@ class Partition(LogWatcher):
         for in_flight in self.table.new_term(self.leadership.term):
             for parked in in_flight.waiters:
                 if in_flight.index:
+                    state.place_copy(parked, in_flight.owner.batch)
                     state.lost(parked, in_flight.owner.batch.base_offset)
                 else:
                     state.not_leader(parked)

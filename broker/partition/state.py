@@ -21,7 +21,7 @@ from ottla.broker.turn.machine import Outbox
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
 from ottla.log.inspection import DEFAULT_RULES, RecordRules
 from ottla.log.offset_index import OffsetIndex
-from ottla.log.types import Millis, Offset
+from ottla.log.types import Millis, Offset, RecordBatch
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId
 
 
@@ -159,6 +159,13 @@ class PartitionState:
             ticket.base_offset = base_offset
             ticket.log_start_offset = self.log_start_offset
             self.not_leader(ticket)
+
+    def place_copy(self, ticket: ProduceTicket, original: RecordBatch) -> None:
+        """A copy of a batch in the log is answered with that batch's place, also if its time is up
+        or leadership is lost (K-FIELDS)."""
+        if not ticket.done:
+            ticket.base_offset = original.base_offset
+            ticket.log_append_time = original.max_timestamp
 
     def below_minimum(self, now: Micros) -> bool:
         """Whether fewer replicas are in sync than min.insync.replicas requires (promise-K2)."""

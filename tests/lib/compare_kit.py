@@ -13,7 +13,7 @@ from ottla.compare.recordings import RecordedBroker
 from ottla.compare.transcript import Transcript
 
 RECORDED = Path(__file__).resolve().parents[1] / "compare" / "kafka-4.3.1"
-"""What Apache Kafka 4.3.1 answered to every case of one node without faults."""
+"""What Apache Kafka 4.3.1 answered to every case that needs no settings."""
 
 HEAD = 'schema = 1\ntitle = "A rule"\nsource = ["K-CODES"]\n'
 NEW = HEAD.replace("1", "2")
@@ -26,9 +26,14 @@ def every_case() -> tuple[Case, ...]:
     return tuple(load_cases(["*"]))
 
 
-def recorded_cases() -> list[Case]:
-    """Those that `make kafka` can play: one node, to which nothing happens."""
+def plain_cases() -> list[Case]:
+    """Those of one node, to which nothing happens."""
     return [each for each in every_case() if not each.own_cluster]
+
+
+def recorded_cases() -> list[Case]:
+    """Those that `make kafka` and `make kafka-nodes` can play: nobody sets a broker's settings."""
+    return [each for each in every_case() if not each.settings]
 
 
 @cache

@@ -28,8 +28,8 @@ Written from `tests/compare/assumptions.toml` and from the cases of `ottla compa
 `tests/lib/pages_assumptions.py`; do not edit. Each assumption is a link to the case that shows
 whether it holds. If it does not, the cell says what is answered instead.
 
-- *Kafka* is profile `kafka-4.3`. Its answers were recorded from Apache Kafka 4.3.1, but for those
-  of several nodes and faults, which were read or measured before.
+- *Kafka* is profile `kafka-4.3`. Its answers were recorded from Apache Kafka 4.3.1, those of
+  several nodes from three brokers.
 - *Redpanda* is profile `redpanda-25.3`. It rests on public code, tests and issues, not on a
   running broker; [profiles](profiles.md) names the source of each part.
 - *Ottla* is the default, profile `reference`.

@@ -12,9 +12,9 @@ from fnmatch import fnmatchcase
 from itertools import groupby
 
 from compare_kit import every_case, kafka
-from ottla.compare.case import Act, Case, Expectation, Outcome, Step
+from ottla.compare.case import Act, Case, Expectation, Outcome, Step, Wait
 from ottla.compare.explained import Explanation, load_explanations
-from ottla.compare.telling import summary
+from ottla.compare.telling import brief, summary
 
 CASES = "../../src/ottla/compare/cases"
 _HEAD = """\
@@ -23,8 +23,8 @@ _HEAD = """\
 Written from the cases, from the recorded answers of Apache Kafka 4.3.1 and from the list of
 explained differences by `tests/lib/pages_compare.py`; do not edit. Each rule is a link to the case
 that proves it. A step is answered with its error codes; *closed*, *no answer* and *silence* are
-what became of the connection. Profiles that are not named answer as Kafka does. What Kafka does
-with several nodes and faults was not recorded, but read or measured, as the source says: *said*.
+what became of the connection, and *kill 1* is what was done to a node. Profiles that are not named
+answer as Kafka does. *Said* is what was not recorded, because it needs other settings, but read.
 
 """
 
@@ -56,8 +56,16 @@ def _answered(case: Case) -> str:
     """What Kafka answers, step by step; an act stands as what it is."""
     if not case.own_cluster:
         return summary(kafka().play(case, kafka().versions()))
-    told = (each.ask.told() if isinstance(each.ask, Act) else _said(each) for each in case.steps)
-    return f"*said:* {', '.join(each for each in told if each)}"
+    if case.settings:
+        told = (_said(each) for each in case.steps)
+        return f"*said:* {', '.join(filter(None, told))}"
+    replies = {each.step: each for each in kafka().play(case, kafka().versions()).replies}
+    told = (
+        each.ask.told() if isinstance(each.ask, Act) else brief(replies[each.number])
+        for each in case.steps
+        if not isinstance(each.ask, Wait)
+    )
+    return ", ".join(told)
 
 
 def _said(step: Step) -> str:

@@ -252,8 +252,7 @@ def _record(folder: Path, comparison: Comparison, result: Result | None) -> None
 
     try:
         if result is None:
-            broker = comparison.target
-            record_broker(folder, broker.name, broker.versions(), broker.nodes)
+            record_broker(folder, comparison.target.name, comparison.target.versions())
         elif result.target is not None:
             record(folder, result.target)
     except OSError as error:

@@ -12,19 +12,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from ottla.compare.case import Case, Outcome, Raw, Request
-from ottla.compare.errors import CompareError
+from ottla.compare.case import MOST_NODES, Case, Outcome, Raw, Request
+from ottla.compare.errors import CompareError, UnplayableError
 from ottla.compare.requests import Situation, Versions, frame_of, with_correlation_id
 from ottla.compare.transcript import Reply, Transcript, reply_to, resolver
 
 BROKER_FILE = "broker.json"
 
 
-def record_broker(folder: Path, name: str, versions: Versions, nodes: int = 1) -> None:
-    """Write who is recorded, and how many nodes it has. Raises `OSError`."""
+def record_broker(folder: Path, name: str, versions: Versions) -> None:
+    """Write who is recorded. Raises `OSError`."""
     folder.mkdir(parents=True, exist_ok=True)
     served = {str(key): list(versions[key]) for key in sorted(versions)}
-    told = {"broker": name, "versions": served, "nodes": nodes}
+    told = {"broker": name, "versions": served}
     (folder / BROKER_FILE).write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
@@ -50,7 +50,9 @@ class RecordedBroker:
     """A broker that answers what was recorded; see the module's docstring."""
 
     profile = ""
-    does_faults = False
+    nodes = MOST_NODES
+    does_faults = True
+    """It answers whatever was recorded."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -61,7 +63,6 @@ class RecordedBroker:
             folder / BROKER_FILE,
             lambda: {int(key): (int(a), int(b)) for key, (a, b) in told["versions"].items()},
         )
-        self.nodes: int = _value(folder / BROKER_FILE, lambda: int(told.get("nodes", 1)))
 
     def __enter__(self) -> Self:
         return self
@@ -75,8 +76,11 @@ class RecordedBroker:
         return found
 
     def play(self, case: Case, versions: Versions) -> Transcript:
-        """What was answered. Raises `CompareError` if this case was not recorded."""
+        """What was answered. Raises `CompareError` if this case was not recorded, and
+        `UnplayableError` if it is one that most brokers cannot play."""
         path = self._folder / f"{case.name}.json"
+        if case.own_cluster and not path.exists():
+            raise UnplayableError("this case needs a cluster of its own, and was not recorded")
         told = _read(path)
         found: Transcript = _value(path, lambda: self._transcript(case, versions, told))
         return found

@@ -1,6 +1,7 @@
 """Whoever waits in a partition is answered at the deadline, once, and no deadline stays behind.
 
-A deadline that stayed in the past would wake its replica in every turn for nothing.
+A deadline that stayed in the past would wake its replica in every turn for nothing. A copy of a
+batch in the log is told the place of its original, however it ends.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import DeleteRecordsTicket, ProduceTicket
 from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch
-from ottla.log.types import RecordBatch
+from ottla.log.types import NO_TIMESTAMP, RecordBatch
 
 SOON = 1000
 
@@ -68,6 +69,30 @@ def test_a_batch_that_waits_for_its_commit_times_out_and_stays():
     assert ticket.base_offset == 2
     log.settle()
     assert (log.answered(), log.machine.state.high_watermark) == ([], 3)
+
+
+def test_a_copy_that_times_out_has_the_place_of_its_original():
+    """Its append time was missing; a live Kafka answers it (K-FIELDS)."""
+    log = partition()
+    original = produce(log, 2)
+    log.propose()
+    copy = produce(log, 2)
+    log.sleep(SOON)
+    assert log.answered() == [copy, original]
+    assert copy.error is ErrorCode.REQUEST_TIMED_OUT
+    assert (copy.base_offset, copy.log_append_time) == (2, original.batch.max_timestamp)
+    assert original.log_append_time == NO_TIMESTAMP
+
+
+def test_a_copy_whose_leader_resigns_has_the_place_of_its_original():
+    log = partition()
+    original = produce(log, 2)
+    log.propose()
+    copy = produce(log, 2)
+    log.machine.resign()
+    assert log.answered() == [copy, original]
+    assert copy.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (copy.base_offset, copy.log_append_time) == (2, original.batch.max_timestamp)
 
 
 def test_a_log_start_on_its_way_times_out_queued_or_proposed_and_moves_all_the_same():
