@@ -116,7 +116,11 @@ class Ending:
         self._await(lambda: self._led(partitions), "leaders everywhere")
         self._await_answers()
         self._await(lambda: self._agree(world.able, partitions), "agreement of all")
-        self._await(lambda: self._shown(partitions), "a high watermark at the end of each log")
+        self._await(
+            lambda: not self._held_back(partitions),
+            "a high watermark at the end of each log",
+            lambda: self._held_back(partitions),
+        )
         self._await(lambda: not self.clients.behind(partitions), "consumers at the end")
         agreed_on = self._topics()
         self._all_at_once(agreed_on)
@@ -316,8 +320,9 @@ class Ending:
             self._leader(each) is not None for each in partitions
         )
 
-    def _shown(self, partitions: Iterable[int]) -> bool:
-        """Whether all that is stored is shown, where enough replicas are able to be in sync."""
+    def _held_back(self, partitions: Iterable[int]) -> str:
+        """Which partition is not shown to its end, although enough replicas are able to be in sync,
+        and by whom; empty if there is none."""
         world = self.world
         for partition in partitions:
             placed, leader = world.placement[partition], self._leader(partition)
@@ -325,8 +330,11 @@ class Ending:
             if leader is not None and sum(each in world.able for each in placed) >= enough:
                 made = world.replicas(partition)[leader.node_id].of_partition()
                 if made.high_watermark < made.log_end_offset:
-                    return False
-        return True
+                    shown = f"partition {partition} up to offset {made.high_watermark}"
+                    in_sync = list(made.in_sync(world.kernel.now))
+                    told = f"; node {leader.node_id} shows {shown} of {made.log_end_offset}"
+                    return f"{told}, with nodes {in_sync} in sync of {enough} that must be"
+        return ""
 
     def _led_inside(self, partitions: Sequence[int]) -> list[int]:
         """Partitions whose leader is in the core. A partition that is led from outside is served,
@@ -356,13 +364,16 @@ class Ending:
                 return False
         return True
 
-    def _await(self, condition: Callable[[], bool], what: str) -> None:
+    def _await(
+        self, condition: Callable[[], bool], what: str, state: Callable[[], str] = str
+    ) -> None:
+        """Raises `NotLive` if it takes too long; its text ends with `state`."""
         kernel = self.world.kernel
         bound = self.world.config.bound_ms
         end = kernel.now + bound * MS
         step = STEP
         while not condition():
             if kernel.now >= end:
-                raise NotLive(f"{what}: not within {bound} ms")
+                raise NotLive(f"{what}: not within {bound} ms{state()}")
             kernel.run(kernel.now + step)
             step = min(2 * step, 100 * STEP)

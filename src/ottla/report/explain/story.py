@@ -11,12 +11,13 @@ Every step of the partition gets a weight. If there are too many, the lightest a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.idempotency.decisions import Accept
 from ottla.raft.messages import VoteReply
+from ottla.report.explain.overtaken import overtaken
 from ottla.report.explain.words import place_name, sentence
 from ottla.sim.history.history import Event
 from ottla.sim.invariants.findings import Anomaly
@@ -49,6 +50,9 @@ _MOVES = {
 """Weights of events that matter in every run."""
 _ABOUT = {"append": 6, "answer": 6, "ok": 6, "send": 4, "error": 4, "decided": 7, "truncate": 8}
 """Weights of events about the batch that went wrong."""
+_OVERTAKEN, _OVERTAKEN_THERE = 5, 8
+"""Weights of a message that an election has overtaken: received anywhere, and where the anomaly
+shows."""
 _ABOUT_FROM = 6
 _BAD = 100
 _PARTITION = re.compile(r"\bpartition (-?\d+)")
@@ -93,10 +97,11 @@ def tell(
     bad = None if anomaly is None else _step_of(recording, anomaly)
     narrow = anomaly is not None and anomaly.invariant not in NOWHERE
     about = _about(recording.steps[bad].row) if narrow and bad is not None else _About()
-    weighed = list(_weigh(recording, partition, about, bad))
+    late = {} if anomaly is None else overtaken(recording, partition)
+    weighed = list(_weigh(recording, partition, about, bad, late))
     if narrow:
         weighed = _around(weighed)
-    items = _thin(list(_folded(weighed, recording)), most)
+    items = _thin(list(_folded(weighed, recording, late)), most)
     story = Story(partition, items, bad)
     if anomaly is not None:
         story.name, story.promised = said_of(anomaly.invariant, recording.config.plugins)
@@ -187,7 +192,7 @@ def _chosen_from(recording: Recording, partition: int, bad: int | None) -> list[
 
 
 def _weigh(
-    recording: Recording, partition: int, about: _About, bad: int | None
+    recording: Recording, partition: int, about: _About, bad: int | None, late: Mapping[int, str]
 ) -> Iterator[tuple[Step, int]]:
     replicas = recording.placement.get(partition, ())
     doomed = set() if bad is None else _doomed(recording, partition)
@@ -198,17 +203,26 @@ def _weigh(
             if step.what != "final":
                 return
         elif concerns(step, partition, replicas):
-            weight = _MOVES.get(step.what, 0)
-            if step.what == "decided" and isinstance(step.detail[2], Accept):
-                weight = 0
+            weight = _weight(step, recording, bad, late)
             if bad is not None and (_is_about(step, about) or step.number in doomed):
                 weight = max(weight, _ABOUT.get(step.what, 0))
             if bad is not None and _elects(step, recording.steps[bad].row):
                 weight = _ABOUT_FROM
             if step.what == "fault" and (step.place, step.at) in downs:
                 weight = 0
-            if weight and sentence(step) is not None:
+            if weight and (step.number in late or sentence(step) is not None):
                 yield step, weight
+
+
+def _weight(step: Step, recording: Recording, bad: int | None, late: Mapping[int, str]) -> int:
+    """The weight of a step, whatever the anomaly is about. `late` has messages that an election has
+    overtaken."""
+    if step.number in late:
+        there = bad is not None and step.place == recording.steps[bad].place
+        return _OVERTAKEN_THERE if there else _OVERTAKEN
+    if step.what == "decided" and isinstance(step.detail[2], Accept):
+        return 0
+    return _MOVES.get(step.what, 0)
 
 
 def _around(weighed: list[tuple[Step, int]]) -> list[tuple[Step, int]]:
@@ -246,12 +260,15 @@ def _doomed(recording: Recording, partition: int) -> set[int]:
     return doomed
 
 
-def _folded(weighed: Iterable[tuple[Step, int]], recording: Recording) -> Iterator[Item]:
-    """Join repetitions, such as the tenth retry: the first one gets their number."""
+def _folded(
+    weighed: Iterable[tuple[Step, int]], recording: Recording, late: Mapping[int, str]
+) -> Iterator[Item]:
+    """Join repetitions, such as the tenth retry: the first one gets their number. `late`: sentences
+    about messages that came late."""
     waiting: Item | None = None
     before: tuple[object, ...] | None = None
     for step, weight in weighed:
-        said = sentence(step) or ""
+        said = late.get(step.number) or sentence(step) or ""
         who = place_name(step.place, recording.names)
         key = (step.what, step.place, step.row.code if step.row is not None else said)
         if waiting is not None and key == before and weight < _BAD and step.what in _REPEATED:
@@ -267,7 +284,7 @@ def _folded(weighed: Iterable[tuple[Step, int]], recording: Recording) -> Iterat
 
 _BETWEEN = {"fault": ", ", "ended": ": ", "noticed": ": "}
 """The text between a name and the sentence about it."""
-_REPEATED = {"error", "send", "ok", "fault"}
+_REPEATED = {"error", "send", "ok", "fault", "received"}
 
 
 def _thin(items: list[Item], most: int) -> list[Item]:
