@@ -3,7 +3,7 @@
 Most are harmless: Raft ignores what comes from an earlier term. But where that rule is broken, or
 such a message tells of something that is no longer so, it is the cause that a reader looks for.
 
-Source: thesis section 3.3 (messages with a stale term are rejected).
+Source: thesis 3 (messages with a stale term are rejected).
 """
 
 from __future__ import annotations
