@@ -20,26 +20,27 @@ from __future__ import annotations
 import asyncio
 import sys
 from struct import Struct
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from ottla.broker.errors import FrameError
+from ottla.broker.wire.buffers import Buffers
 from ottla.broker.wire.byte_call import ByteCall, Route
 from ottla.broker.wire.codec import read_header, skip_tags
 from ottla.broker.wire.framing import PORTION_BYTES, Outgoing, frames, write
 from ottla.broker.wire.half_frames import (
     PATIENCE_SECONDS,
     SMALLEST_FRAME,
+    HalfFrames,
     LargeCall,
     size_refusal,
 )
+from ottla.broker.wire.host import Host
 from ottla.broker.wire.pipeline import Pipeline, Slot, limits_of
 from ottla.broker.wire.ports import descriptor_of, shut_down
 from ottla.broker.wire.receiving import Receiving
+from ottla.broker.wire.routes import Routes
 from ottla.broker.wire.translation.produce_large import LARGE_BYTES
 from ottla.broker.wire.translation.produce_shortcut import begin_produce
-
-if TYPE_CHECKING:
-    from ottla.broker.wire.server import Server
 
 WRITE_HIGH_WATER = 1 << 20
 """With more unsent bytes than this, no further request of the connection begins."""
@@ -59,14 +60,43 @@ _FRAME_HEAD_BYTES = 14
 _read_frame = _FRAME.unpack_from
 
 
-class Connection(Receiving):
-    """See the module's docstring. `ottla.broker.wire.server.Server` makes one for each client."""
+class Acceptor(Protocol):
+    """The listener that has accepted a connection, as the connection sees it."""
 
-    def __init__(self, server: Server):
-        config = server.host.config
-        super().__init__(server, Pipeline(limits_of(config)))
-        self.host = server.host
-        self.last_active = server.loop.time()
+    paused: bool
+    """Read nothing and send nothing."""
+
+    def opened(self, connection: Connection, /) -> None:
+        """A client has connected."""
+
+    def closed(self, connection: Connection, /) -> None:
+        """A client has disconnected."""
+
+    def refused(self, connection: Connection, reason: str, /) -> None:
+        """The connection closes because its bytes are not a request."""
+
+    def flush_soon(self, connection: Connection, /) -> None:
+        """Call `flush` after the callbacks that run now."""
+
+
+class Connection(Receiving):
+    """See the module's docstring. It must be made inside the loop that will run it."""
+
+    def __init__(
+        self,
+        acceptor: Acceptor,
+        host: Host,
+        routes: Routes,
+        buffers: Buffers,
+        halves: HalfFrames,
+    ):
+        config = host.config
+        super().__init__(buffers, halves, Pipeline(limits_of(config)))
+        self.host = host
+        self._acceptor = acceptor
+        self._routes = routes
+        self._loop = asyncio.get_running_loop()
+        self.last_active = self._loop.time()
         self.transport: asyncio.Transport | None = None
         self._max_frame = config.max_request_bytes
         self._reading = True
@@ -84,9 +114,9 @@ class Connection(Receiving):
         # uvloop has its own class of transports.
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
-        self.server.opened(self)
+        self._acceptor.opened(self)
         # uvloop begins to read after this call, even if reading was paused in it.
-        self.server.loop.call_soon(self._steer_reading)
+        self._loop.call_soon(self._steer_reading)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """asyncio: the client has disconnected. Requests in flight are told; their answers are
@@ -94,7 +124,7 @@ class Connection(Receiving):
         self.transport = None
         self._let_go()
         self._outgoing = Outgoing()
-        self.server.closed(self)
+        self._acceptor.closed(self)
         for slot in self.pipeline.lost():
             if slot.on_lost is not None:
                 try:
@@ -105,11 +135,11 @@ class Connection(Receiving):
 
     def buffer_updated(self, nbytes: int) -> None:
         """asyncio: `nbytes` were received into the buffer of the last `get_buffer`."""
-        self.last_active = self.server.loop.time()
+        self.last_active = self._loop.time()
         self._flush_planned = True  # answers that are ready meanwhile leave at the end
         try:
             if self._own is None:
-                scratch = self.server.scratch_readonly
+                scratch = self._buffers.scratch_readonly
                 self._keep(scratch, self._begin_frames(scratch, 0, nbytes), nbytes)
             else:
                 self._end += nbytes
@@ -136,7 +166,7 @@ class Connection(Receiving):
         was not begun."""
         pipeline = self.pipeline
         # The records of a large frame are copied in steps, which the short cut does not do.
-        routes = self.server.routes if len(view) <= LARGE_BYTES else _NO_ROUTES
+        routes = self._routes if len(view) <= LARGE_BYTES else _NO_ROUTES
         self._blocked = False
         while end - start >= _FRAME_HEAD_BYTES:
             size, key, version, correlation_id, length = _read_frame(view, start)
@@ -144,7 +174,7 @@ class Connection(Receiving):
             if after > end or size < SMALLEST_FRAME or size > self._max_frame:
                 break
             room = pipeline.may_begin and self._turn_left and not self._unwritable
-            if not room or self.server.paused:
+            if not room or self._acceptor.paused:
                 self._blocked = not pipeline.doomed
                 return start if self._blocked else end
             route = routes.get(key * 65536 + version)
@@ -178,17 +208,17 @@ class Connection(Receiving):
         """Decode one request without the short cut and call its handler. False: it must wait for
         the next iteration of the loop."""
         units = 1 + (end - start) // BYTES_A_UNIT
-        if not self.server.slices.take(units, self._next_turn):
+        if not self.host.slices.take(units, self._next_turn):
             self._blocked = True
             self._turn_left = 0
             return False
         self._turn_left -= 1
         if not self._turn_left:
-            self.server.loop.call_soon(self._next_turn)
+            self._loop.call_soon(self._next_turn)
         frame = view[start:end]
         try:
             header = read_header(frame)
-            route = self.server.routes.find(header.key, header.version)
+            route = self._routes.find(header.key, header.version)
             at = skip_tags(frame, header.end) if route.header_tags else header.end
             request = route.read(frame, at)
         except FrameError as error:
@@ -216,7 +246,7 @@ class Connection(Receiving):
 
     def _refuse(self, reason: str) -> None:
         """Close the connection once everything before is answered; the log says why."""
-        self.server.refused(self, reason)
+        self._acceptor.refused(self, reason)
         slot = Slot(0)
         slot.finish(closing=reason)
         self.pipeline.begin(slot)
@@ -250,7 +280,7 @@ class Connection(Receiving):
         transport = self.transport
         if transport is None or transport.is_closing():
             return
-        want = not (self._full or self._unwritable or self.pipeline.doomed or self.server.paused)
+        want = not (self._full or self._unwritable or self.pipeline.doomed or self._acceptor.paused)
         if want != self._reading:
             self._reading = want
             if want:
@@ -265,7 +295,7 @@ class Connection(Receiving):
         self.pipeline.done(call)
         if not self._flush_planned:
             self._flush_planned = True
-            self.server.flush_soon(self)
+            self._acceptor.flush_soon(self)
 
     def charge(self, call: ByteCall, size: int) -> None:
         """The answer of a call may need `size` bytes: see `Link`."""
@@ -280,14 +310,14 @@ class Connection(Receiving):
         self.pipeline.release()
         if not self._flush_planned:
             self._flush_planned = True
-            self.server.flush_soon(self)
+            self._acceptor.flush_soon(self)
 
     def flush(self) -> None:
         """Send answers and begin requests until neither is possible. It never raises, because the
         caller flushes other connections after this one."""
         self._flush_planned = True
         try:
-            while not self.server.paused:
+            while not self._acceptor.paused:
                 self._send()
                 room = self.pipeline.may_begin and self._turn_left and not self._unwritable
                 if not self._blocked or not room:
@@ -322,7 +352,7 @@ class Connection(Receiving):
                 self._send_on(transport)
                 return
             if pieces:
-                self.last_active = self.server.loop.time()
+                self.last_active = self._loop.time()
                 write(transport, pieces, total)
         if self.pipeline.closing is not None:
             transport.close()
@@ -332,13 +362,13 @@ class Connection(Receiving):
         iteration of the loop."""
         if self._writing_paused or self._portion_planned:
             return
-        self.last_active = self.server.loop.time()
+        self.last_active = self._loop.time()
         self._portion_planned = True
         self._unwritable = False
         self._outgoing.write(transport)  # may pause writing
         if self._outgoing:
             self._unwritable = True
-        self.server.loop.call_soon(self._next_portion)
+        self._loop.call_soon(self._next_portion)
 
     def _next_portion(self) -> None:
         self._portion_planned = False
@@ -346,7 +376,7 @@ class Connection(Receiving):
 
     def _tell(self, what: str, error: Exception) -> None:
         """Report a bug to the loop's exception handler; by default that is a line in the log."""
-        self.server.loop.call_exception_handler({"message": what, "exception": error})
+        self._loop.call_exception_handler({"message": what, "exception": error})
 
     def _broke(self, error: Exception) -> None:
         """An error that belongs to no single request: close only this connection."""
@@ -363,8 +393,7 @@ class Connection(Receiving):
     def leave(self) -> None:
         """The node has stopped: send the answers that are ready (unless the node is paused), then
         close."""
-        server = self.server
-        if server.paused or self.transport is None:
+        if self._acceptor.paused or self.transport is None:
             self.abort()
             return
         try:
@@ -374,7 +403,7 @@ class Connection(Receiving):
             self._broke(error)
         if self.transport is not None:
             self.transport.close()
-        server.loop.call_later(LAST_WORDS_SECONDS, self.abort)
+        self._loop.call_later(LAST_WORDS_SECONDS, self.abort)
 
     def idle_since(self) -> float:
         """The loop time of the last data in or out. If a request is in flight, or a frame waits for
@@ -382,5 +411,5 @@ class Connection(Receiving):
         transport = self.transport
         waits = len(self.pipeline) or (self._full and not self._blocked)
         if waits and not (transport is None or transport.is_closing()):
-            return self.server.loop.time()
+            return self._loop.time()
         return self.last_active

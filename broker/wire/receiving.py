@@ -16,13 +16,10 @@ import asyncio
 from abc import ABC, abstractmethod
 from mmap import mmap
 from struct import Struct
-from typing import TYPE_CHECKING, TypeAlias
 
+from ottla.broker.wire.buffers import SPARE_BYTES, Buffers, ReceiveBuffer
 from ottla.broker.wire.half_frames import HalfFrames
 from ottla.broker.wire.pipeline import Pipeline
-
-if TYPE_CHECKING:
-    from ottla.broker.wire.server import Server
 
 FIRST_BUFFER_BYTES = 1 << 16
 """A frame up to this size gets its whole buffer at once, a larger one as its bytes arrive, because
@@ -34,11 +31,6 @@ STEP_BYTES = 1 << 18
 """How much of a half frame is received at once, so that others can run in between. The loop
 receives from all sockets that have bytes in one turn: with the whole rest of their frames at once,
 sixty clients that sent large requests made a turn of 105 ms, now of 41 ms."""
-SPARE_BYTES = 1 << 22
-"""The largest receive buffer that is kept for reuse. Larger ones are memory of the system
-(mmap)."""
-
-ReceiveBuffer: TypeAlias = bytearray | mmap
 
 _SIZE = Struct(">i")
 
@@ -66,15 +58,15 @@ class Receiving(asyncio.BufferedProtocol, ABC):
     _full = False
     """Nothing more may be received: the connection is `_blocked`, or waits for memory."""
 
-    def __init__(self, server: Server, pipeline: Pipeline):
-        self.server = server
+    def __init__(self, buffers: Buffers, halves: HalfFrames, pipeline: Pipeline):
         self.pipeline = pipeline
-        self._halves: HalfFrames = server.half_frames
+        self._buffers = buffers
+        self._halves = halves
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         """asyncio: the buffer to receive into."""
         if self._own is None:
-            return self.server.scratch
+            return self._buffers.scratch
         return memoryview(self._own)[self._end : min(self._limit, self._end + STEP_BYTES)]
 
     @abstractmethod
@@ -138,7 +130,7 @@ class Receiving(asyncio.BufferedProtocol, ABC):
     def _move(self, view: memoryview, start: int, end: int, room: int, most: int) -> None:
         """Move the bytes that are left to a buffer of `room` bytes, of which `most` may be
         filled."""
-        fresh = self.server.take_buffer(room)
+        fresh = self._buffers.take(room)
         rest = end - start
         fresh[:rest] = view[start:end]
         self._own, self._start, self._end, self._limit = fresh, 0, rest, rest
@@ -152,5 +144,5 @@ class Receiving(asyncio.BufferedProtocol, ABC):
         own, self._own = self._own, None
         self._blocked = self._full = False
         if own is not None:
-            self.server.give_buffer(own)
+            self._buffers.give_back(own)
         self._halves.drop(self)

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from mmap import mmap
 
 from ottla.broker.profiles.named import profile_named
+from ottla.broker.wire.buffers import SCRATCH_BYTES, Buffers
 from ottla.broker.wire.connection import Connection
 from ottla.broker.wire.half_frames import SMALL_BYTES, HalfFrames
 from ottla.broker.wire.host import Host
 from ottla.broker.wire.modules import give_up_spare, keep_spare
 from ottla.broker.wire.ports import Listening, Port, descriptor_of
-from ottla.broker.wire.receiving import SPARE_BYTES, ReceiveBuffer
 from ottla.broker.wire.routes import Routes
 from ottla.log.forking import disown_in_children
 
-SCRATCH_BYTES = 1 << 18
 REFUSALS_TOLD = 16
 """The log names this many refused clients one by one, then only one each time their number has
 doubled: a peer must not be able to fill a disk, or a pipe that nobody reads."""
@@ -36,14 +34,12 @@ class Server:
 
     def __init__(self, host: Host):
         self.host = host
-        self.slices = host.slices
-        self.routes = Routes(short=profile_named(host.config.profile).plain_produce)
+        self._routes = Routes(short=profile_named(host.config.profile).plain_produce)
         self.loop = asyncio.get_running_loop()
         self.paused = False
         self.address: tuple[str, int] = ("", 0)
         """Host and port where it listens, once started."""
-        self._scratch = bytearray(SCRATCH_BYTES)
-        self._spare: ReceiveBuffer | None = None
+        self._buffers = Buffers()
         self._connections: dict[Connection, None] = {}
         self._to_flush: list[Connection] = []
         self._listener: Listening | None = None
@@ -53,14 +49,12 @@ class Server:
         self._refusals = 0
         most = max(host.config.queued_max_request_bytes, host.config.max_request_bytes)
         self.half_frames = HalfFrames(most, self.loop.time, self.loop.call_soon, self._pressed)
-        self.scratch = memoryview(self._scratch)
-        self.scratch_readonly = self.scratch.toreadonly()
         disown_in_children(self)
 
     async def start(self, port: Port) -> None:
         """Listen. Raises `OSError`."""
         self._stopped = False
-        self._listener = await port.listen(self.loop, self._accept)
+        self._listener = await port.listen(self.loop, self.accept)
         self.address = port.address
         keep_spare()
 
@@ -68,13 +62,13 @@ class Server:
         """The descriptors of the clients' connections: see `ottla.log.forking`."""
         return [descriptor_of(each.transport) for each in list(self._connections)]
 
-    def _accept(self) -> Connection:
+    def accept(self) -> Connection:
         """Accept a client. Raises if the listener has stopped since the client arrived."""
         if self._stopped:
             # Without this, asyncio would fail later at the transport and keep the socket in a
             # cycle.
             raise ConnectionAbortedError("the listener has stopped")
-        return Connection(self)
+        return Connection(self, self.host, self._routes, self._buffers, self.half_frames)
 
     def stop(self, *, politely: bool = False) -> None:
         """Stop listening and close all connections: at once or, if `politely`, after sending the
@@ -143,25 +137,6 @@ class Server:
             where = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "a client"
             log.warning("closes the connection of %s (%d so far): %s", where, number, reason)
 
-    def take_buffer(self, size: int) -> ReceiveBuffer:
-        """A buffer of at least `size` bytes for a connection.
-
-        Python fills a bytearray with zeros, which takes 30 ms for 100 MB. So a large buffer is
-        memory of the system (mmap), which provides its pages as bytes arrive.
-        """
-        spare = self._spare
-        if spare is not None and len(spare) >= size:
-            self._spare = None
-            return spare
-        return bytearray(size) if size <= SPARE_BYTES else mmap(-1, size)
-
-    def give_buffer(self, buffer: ReceiveBuffer) -> None:
-        """A connection no longer needs its buffer: keep the largest one up to `SPARE_BYTES` for
-        reuse. New memory for each frame of 1 MB costs as much as receiving into it.
-        """
-        if len(buffer) <= SPARE_BYTES and len(buffer) > len(self._spare or b""):
-            self._spare = buffer
-
     def flush_soon(self, connection: Connection) -> None:
         """Flush `connection` after the callbacks that run now."""
         if not self._to_flush:
@@ -177,7 +152,7 @@ class Server:
         """Connections begin to wait for memory, or none waits any more: see
         `ottla.broker.wire.half_frames`."""
         # Bytes received into the shared buffer must be kept even if there is no memory.
-        self.scratch = memoryview(self._scratch)[: SMALL_BYTES if pressed else SCRATCH_BYTES]
+        self._buffers.limit_scratch(SMALL_BYTES if pressed else SCRATCH_BYTES)
         if pressed and self._slow_timer is None and not self._stopped:
             self._judge_at(self.half_frames.due())
 

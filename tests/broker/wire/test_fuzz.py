@@ -89,7 +89,7 @@ class Pipe(asyncio.Transport):
 
 
 def connect(server) -> tuple[Connection, Pipe]:
-    connection, pipe = Connection(server), Pipe()
+    connection, pipe = server.accept(), Pipe()
     connection.connection_made(pipe)
     return connection, pipe
 

@@ -3,9 +3,9 @@
 import pytest
 
 from broker_wire import api_versions, frame, run
+from ottla.broker.wire.buffers import SPARE_BYTES
 from ottla.broker.wire.receiving import (
     FIRST_BUFFER_BYTES,
-    SPARE_BYTES,
     STEP_BYTES,
     WHOLE_FROM_BYTES,
     Receiving,

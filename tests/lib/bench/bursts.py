@@ -152,7 +152,7 @@ async def standing_leader() -> AsyncIterator[tuple[Connection, Silent]]:
         leader = await cluster.leader(TOPIC)
         server = cluster.node(leader).server
         assert isinstance(server, Server), f"node {leader} listens by {server!r}"
-        connection = Connection(server)
+        connection = server.accept()
         transport = Silent()
         connection.connection_made(transport)
         yield connection, transport

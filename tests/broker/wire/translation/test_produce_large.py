@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.broker.errors import FrameError
-from ottla.broker.wire import copying, receiving, server
+from ottla.broker.wire import buffers, copying
 from ottla.broker.wire.codec import request_schema
 from ottla.broker.wire.copying import copied
 from ottla.broker.wire.requests import ProduceRequest
@@ -141,7 +141,7 @@ def test_tagged_fields_without_number_are_the_guards_to_refuse(monkeypatch):
 
 def test_a_frame_that_has_views_is_in_no_buffer_that_is_used_again(monkeypatch):
     monkeypatch.undo()
-    assert produce_large.LARGE_BYTES >= receiving.SPARE_BYTES > server.SCRATCH_BYTES
+    assert produce_large.LARGE_BYTES >= buffers.SPARE_BYTES > buffers.SCRATCH_BYTES
 
 
 SIZES = st.sampled_from([0, 1, 2]) | st.integers(0, 100)
