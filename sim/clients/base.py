@@ -1,9 +1,4 @@
-"""A client: its connections, what it knows of the cluster, and when it works.
-
-It is sans-IO: it runs on the simulator's kernel, has only the clock and the choices that it is
-handed, and does everything in `work`, which subclasses define. Anything that may change what there
-is to do calls `wake` (work soon, at the present time) or `alarm` (work at a time). Repeated calls
-of either cost one event.
+"""A client: its connections, and what it knows of the cluster. `worker.py` says when it works.
 
 It connects to any node that it knows when it needs to know something, and to leaders when it has
 something for them. It knows the nodes that Metadata named last, and before that those of
@@ -15,20 +10,12 @@ each time (reconnect.backoff.ms, reconnect.backoff.max.ms).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.chance.choices import Stream
-from ottla.sim.clients.link import NEVER, Link
+from ottla.sim.clients.link import Link, LinkOwner
 from ottla.sim.clients.metadata import View
-from ottla.sim.history.history import History
-from ottla.sim.mutants.mutant import NO_MUTANTS, Mutants
-from ottla.sim.settings.settings import RunConfig
-from ottla.sim.world.kernel import Kernel
-from ottla.sim.world.tcp import ClientNetwork
-from ottla.sim.world.world import World
+from ottla.sim.clients.worker import MS, Surroundings
 
-MS: Micros = 1_000
 MOST_OPEN = 100
 """Open requests on one connection, at most (Java:
 CONSUMER_MAX_INFLIGHT_REQUESTS_PER_CONNECTION)."""
@@ -36,51 +23,19 @@ MAX_BACKOFF_TIMES = 20
 """The longest backoff as a multiple of the first one (Java: 50 ms and 1 s)."""
 
 
-class Surroundings(NamedTuple):
-    """All parts of the world that a client uses."""
-
-    kernel: Kernel
-    history: History
-    network: ClientNetwork
-    config: RunConfig
-    nodes: tuple[NodeId, ...]
-    """The nodes that it may ask first (bootstrap.servers)."""
-    stream: Stream
-    """Its choices."""
-    mutants: Mutants = NO_MUTANTS
-
-
-def surroundings_of(world: World, number: int) -> Surroundings:
-    """The surroundings of the client of that number."""
-    stream = world.choices.stream(f"client {number}")
-    return Surroundings(
-        world.kernel, world.history, world.clients, world.config, world.nodes, stream, world.mutants
-    )
-
-
-class Client:
+class Client(LinkOwner):
     """See the module's docstring. `number` is its place in the history's column `client`."""
 
     def __init__(self, surroundings: Surroundings, number: int):
-        self.surroundings = surroundings
-        self.number = number
-        self.kernel = surroundings.kernel
-        self.note = surroundings.history.add
-        """What `row` calls; used directly for rows of every record, which pass `client`
-        themselves."""
-        self.request_timeout: Micros = surroundings.config.request_timeout_ms * MS
+        super().__init__(surroundings, number)
         self.backoff: Micros = surroundings.config.retry_backoff_ms * MS
         self.in_flight = MOST_OPEN
         """How many requests may be open on a connection."""
-        self.running = False
         self.nodes = surroundings.nodes
         """The nodes that Metadata named last."""
         self.links: dict[NodeId, Link] = {}
         self.link_type = Link
-        self.view = View(self)
-        self._numbers = 0
-        self._woken = False
-        self._alarm_at: Micros = NEVER
+        self.view = View(self, surroundings.config, self.kernel)
         self._failures: dict[NodeId, int] = {}
         self._blocked_until: dict[NodeId, Micros] = {}
         self._tried: dict[NodeId, Micros] = {}
@@ -88,42 +43,12 @@ class Client:
 
     # ---- its life
 
-    def start(self) -> None:
-        """Begin to work."""
-        self.running = True
-        self.wake()
-
     def stop(self) -> None:
         """End at once, as a process that dies: its connections close, and it gets nothing more."""
         self.running = False
         links, self.links = self.links, {}
         for link in links.values():
             link.close()
-
-    def work(self) -> None:
-        """Do what there is to do now."""
-        raise NotImplementedError
-
-    def wake(self) -> None:
-        """Work soon."""
-        if not self._woken:
-            self._woken = True
-            self.kernel.at(self.kernel.now, self._woke)
-
-    def alarm(self, at: Micros) -> None:
-        """Work at `at`, which is in the future, or earlier."""
-        if at < self._alarm_at:
-            self._alarm_at = at
-            self.kernel.at(at, self._ring, at)
-
-    def _ring(self, at: Micros) -> None:
-        if at == self._alarm_at:
-            self._alarm_at = NEVER
-            self._work()
-
-    def _woke(self) -> None:
-        self._woken = False
-        self._work()
 
     def _work(self) -> None:
         if self.running:
@@ -206,14 +131,3 @@ class Client:
     def backed_off(self, times: int) -> Micros:
         """How long to wait after `times` failed attempts."""
         return self.backoff * min(1 << min(times, 10), MAX_BACKOFF_TIMES)
-
-    # ---- rows
-
-    def next_number(self) -> int:
-        """A correlation id."""
-        self._numbers += 1
-        return self._numbers
-
-    def row(self, kind: str, **columns: Any) -> None:
-        """Add a row about this client to the history."""
-        self.surroundings.history.add(kind, client=self.number, **columns)

@@ -18,8 +18,9 @@ from ottla.broker.wire.answers import FetchAnswer, ListOffsetsAnswer
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.base import Client, Surroundings
+from ottla.sim.clients.base import Client
 from ottla.sim.clients.link import Link
+from ottla.sim.clients.worker import Surroundings
 from ottla.sim.settings.settings import FETCH_WAIT_US
 from ottla.sim.world.decoder import Decoder
 from ottla.sim.world.frames import fetch, fetched, list_offsets, listed

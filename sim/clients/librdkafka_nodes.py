@@ -15,9 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.base import MS, Client
+from ottla.sim.clients.base import Client
 from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.link import Link
+from ottla.sim.clients.worker import MS
 
 SECOND: Micros = 1_000 * MS
 CONNECT_EVERY: Micros = SECOND

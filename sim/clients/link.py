@@ -13,22 +13,34 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ottla.broker.wire.answers import ApiVersionsAnswer
 from ottla.broker.wire.requests import ApiVersionsRequest
 from ottla.raft.types import Micros, NodeId
+from ottla.sim.clients.worker import NEVER, Worker
 from ottla.sim.world.frames import Frame
 from ottla.sim.world.outcomes import Lost
-
-if TYPE_CHECKING:
-    from ottla.sim.clients.base import Client
-
-NEVER: Micros = 1 << 62
 
 
 class ProtocolViolation(Exception):  # noqa: N818 - it names what it is
     """A node's answer fits no request, or is out of order: the run ends here."""
+
+
+class LinkOwner(Worker):
+    """A client, as its links see it."""
+
+    def connected(self, link: Link) -> None:
+        """The node has answered for the first time."""
+        raise NotImplementedError
+
+    def disconnected(self, link: Link, why: str) -> None:
+        """The connection is lost. Callers that wait for an answer on it are told next."""
+        raise NotImplementedError
+
+    def closed(self, link: Link, why: str) -> None:
+        """The client has closed the connection."""
+        raise NotImplementedError
 
 
 class Open(NamedTuple):
@@ -55,7 +67,7 @@ class Link:
         "sent_at",
     )
 
-    def __init__(self, client: Client, node: NodeId):
+    def __init__(self, client: LinkOwner, node: NodeId):
         self.node = node
         self.ready = False
         self.sent_at: Micros = client.kernel.now

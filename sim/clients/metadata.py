@@ -1,6 +1,6 @@
 """What a client believes about which node leads what, and how it finds out.
 
-It asks one node at a time, chosen by `Client.least_loaded`. It believes that node's answer, which
+It asks one node at a time, chosen by `Asker.least_loaded`. It believes that node's answer, which
 may be old (sim-N8), also about which nodes exist. Two rules keep it from going back in time: it
 does not take over a leader of an older epoch than the one it knows; and if an answer names no
 leader, it forgets the leader and asks again (Java's `Metadata.updateLatestMetadata`, librdkafka's
@@ -14,17 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from ottla.broker.wire.answers import MetadataAnswer
 from ottla.broker.wire.requests import MetadataRequest
 from ottla.raft.types import Micros, NodeId, Term
 from ottla.sim.clients.link import Link
+from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.frames import TOPIC
+from ottla.sim.world.kernel import Kernel
 from ottla.sim.world.outcomes import Lost
-
-if TYPE_CHECKING:
-    from ottla.sim.clients.base import Client
 
 
 class Leader(NamedTuple):
@@ -37,6 +36,25 @@ class Leader(NamedTuple):
 UNKNOWN = Leader(0, -1)
 
 
+class Asker(Protocol):
+    """A client, as what it knows of the cluster sees it: it is told, and chooses whom to ask."""
+
+    nodes: tuple[NodeId, ...]
+    """The nodes that Metadata named last."""
+
+    def least_loaded(self) -> Link | None:
+        """A connection for any request, if there is one."""
+
+    def named(self, nodes: tuple[NodeId, ...], /) -> None:
+        """Metadata named these nodes."""
+
+    def wake(self) -> None:
+        """Work soon."""
+
+    def alarm(self, at: Micros, /) -> None:
+        """Work at `at`, or earlier."""
+
+
 class View:
     """See the module's docstring."""
 
@@ -45,6 +63,7 @@ class View:
         "_backoff",
         "_client",
         "_epochs",
+        "_kernel",
         "_max_age",
         "_not_before",
         "_stale_at",
@@ -53,14 +72,14 @@ class View:
         "told_by",
     )
 
-    def __init__(self, client: Client):
-        config = client.surroundings.config
+    def __init__(self, client: Asker, config: RunConfig, kernel: Kernel):
         self._epochs = config.leader_epochs
         self.leaders: dict[int, Leader] = {}
         """By partition; partitions that no answer has named yet are missing."""
         self.told_by: NodeId = 0
         """The node that answered last; 0: none yet."""
         self._client = client
+        self._kernel = kernel
         self._backoff: Micros = config.retry_backoff_ms * 1000
         self._max_age: Micros = config.metadata_max_age_ms * 1000
         self._wanted = True
@@ -100,7 +119,7 @@ class View:
         """Ask if there is a reason to and a connection for it."""
         if self._asking:
             return
-        now = self._client.kernel.now
+        now = self._kernel.now
         if not self._wanted and now < self._stale_at:
             self._client.alarm(self._stale_at)
         elif now < self._not_before:
@@ -111,9 +130,8 @@ class View:
                 self._ask(link)
 
     def _ask(self, link: Link) -> None:
-        client = self._client
         self._asking, self._wanted = True, False
-        self._not_before = client.kernel.now + self._backoff
+        self._not_before = self._kernel.now + self._backoff
         answered = partial(self._answered, link.node)
         link.ask(MetadataRequest(), MetadataAnswer, answered, self._lost)
 
@@ -124,7 +142,7 @@ class View:
         # This also answers requests made meanwhile (Java: `Metadata.requestUpdate`).
         self._asking = self._wanted = False
         self.told_by = asked
-        self._stale_at = self._client.kernel.now + self._max_age
+        self._stale_at = self._kernel.now + self._max_age
         told = [topic for topic in answer.topics if topic.name == TOPIC]
         for part in [each for topic in told for each in topic.partitions]:
             partition, node, epoch = part.partition_index, part.leader_id, part.leader_epoch

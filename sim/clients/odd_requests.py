@@ -18,7 +18,7 @@ from ottla.broker.wire.answers import PartitionProduced
 from ottla.log.build import build_batch, seal
 from ottla.log.record_batch import HEADER
 from ottla.raft.types import NodeId
-from ottla.sim.clients.base import MS
+from ottla.sim.clients.worker import MS
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.world.frames import Frame, produce, produced
 from ottla.sim.world.order_of_checks import UNREADABLE, Flaw, Part, answers

@@ -15,8 +15,9 @@ from ottla.broker.wire.answers import InitProducerIdAnswer, PartitionProduced, P
 from ottla.broker.wire.requests import InitProducerIdRequest
 from ottla.log.types import NO_OFFSET, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.base import MS, Client, Surroundings
+from ottla.sim.clients.base import Client
 from ottla.sim.clients.link import Link, ProtocolViolation
+from ottla.sim.clients.worker import MS, Surroundings
 from ottla.sim.world.batch import Batch, Op, time_of
 from ottla.sim.world.frames import produce, produced
 from ottla.sim.world.outcomes import GivenUp, Lost, Outcome, Reason

@@ -24,11 +24,11 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.answers import PartitionProduced
 from ottla.log.types import NO_OFFSET, NO_PRODUCER_ID
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.base import Surroundings
 from ottla.sim.clients.java_lane import JavaLane
-from ottla.sim.clients.link import NEVER, Link
+from ottla.sim.clients.link import Link
 from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
 from ottla.sim.clients.rules_java import rule_for
+from ottla.sim.clients.worker import NEVER, Surroundings
 from ottla.sim.world.batch import Batch, Op
 from ottla.sim.world.outcomes import GivenUp, Outcome
 

@@ -28,12 +28,12 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.answers import PartitionProduced
 from ottla.log.types import NO_OFFSET
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.base import MS, Surroundings
 from ottla.sim.clients.librdkafka_lane import LibrdkafkaLane
 from ottla.sim.clients.librdkafka_nodes import LibrdkafkaClient
 from ottla.sim.clients.link import Link
 from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
 from ottla.sim.clients.rules_librdkafka import OrderError, order_error, rule_for
+from ottla.sim.clients.worker import MS, Surroundings
 from ottla.sim.world.batch import Batch, Op
 from ottla.sim.world.outcomes import GivenUp, Outcome
 

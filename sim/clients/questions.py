@@ -24,8 +24,8 @@ from ottla.broker.wire.answers import MetadataAnswer, PartitionFetched
 from ottla.broker.wire.requests import MetadataRequest, MetadataTopic
 from ottla.log.types import Offset
 from ottla.raft.types import NodeId, Term
-from ottla.sim.clients.base import MS
 from ottla.sim.clients.consumer import EARLIEST, LATEST, QUESTIONS
+from ottla.sim.clients.worker import MS
 from ottla.sim.world.batch import FIRST_TIME, time_of
 from ottla.sim.world.frames import (
     TOPIC,

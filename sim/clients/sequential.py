@@ -27,9 +27,9 @@ from typing import Any, NamedTuple, TypeAlias
 from ottla.broker.errors import ErrorCode
 from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, Micros, NodeId, Term
-from ottla.sim.clients.base import MS
 from ottla.sim.clients.read_steps import Step, Told
 from ottla.sim.clients.steps import Steps
+from ottla.sim.clients.worker import MS
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.frames import Frame

@@ -18,7 +18,7 @@ from functools import partial
 from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.requests import CreateTopicsRequest, DeleteTopicsRequest
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.base import MS
+from ottla.sim.clients.worker import MS
 from ottla.sim.world.frames import Frame, create_topic, delete_topic, error_of_topic
 from ottla.sim.world.world import World
 

@@ -13,9 +13,9 @@ from typing import Any
 from ottla.broker.errors import ErrorCode
 from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Stream
-from ottla.sim.clients.base import MS
 from ottla.sim.clients.own_topic import MOST_BYTES, OWN_TOPICS
 from ottla.sim.clients.read_steps import ReadSteps, Step, Told, other_than
+from ottla.sim.clients.worker import MS
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.decoder import Decoder
 from ottla.sim.world.frames import create_topic, delete_topic_id, error_of_topic

@@ -19,13 +19,13 @@ from typing import TypeAlias
 from ottla.broker.errors import ConfigError
 from ottla.raft.types import Micros
 from ottla.sim.chance.delays import exponential
-from ottla.sim.clients.base import MS, surroundings_of
 from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.librdkafka_nodes import LibrdkafkaConsumer
 from ottla.sim.clients.mutants import mutated
 from ottla.sim.clients.producer import Producer
 from ottla.sim.clients.producer_java import JavaProducer
 from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
+from ottla.sim.clients.worker import MS, surroundings_of
 from ottla.sim.plugins.own import OwnProducer, added
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import ENDLESS, World

@@ -27,7 +27,8 @@ from typing import NamedTuple
 
 from ottla.broker.node.node import HEARD_TIMEOUTS
 from ottla.raft.types import NodeId
-from ottla.sim.clients.base import MS, Client
+from ottla.sim.clients.base import Client
+from ottla.sim.clients.worker import MS
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.world import World, awake
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.sim.clients.base import surroundings_of
 from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.mutants import mutated
 from ottla.sim.clients.producer import Producer
+from ottla.sim.clients.worker import surroundings_of
 from ottla.sim.clients.workload import MODELS
 from ottla.sim.scenarios.script_clients import Names, Person
 from ottla.sim.scenarios.stage import Stage

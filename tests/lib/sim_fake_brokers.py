@@ -34,7 +34,7 @@ from ottla.log.record_batch import read_batch
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.sim.chance.choices import Replayed, Tape
-from ottla.sim.clients.base import Surroundings
+from ottla.sim.clients.worker import Surroundings
 from ottla.sim.history.history import Event, History
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.batch import value_of
