@@ -129,9 +129,11 @@ def test_two_brokers_are_compared(tmp_path):
         address = up.ready.removeprefix("ready bootstrap=")
         there = [address if each == "localhost:9092" else each for each in live]
         done = ottla(*there, *some, cwd=tmp_path)
-    # The message of an error of transactions, where Kafka has none.
+    # The message of an error of transactions, where Kafka has none. Cases that need several nodes,
+    # or faults, are left out.
     assert done.returncode == 1, done.stdout
-    assert f"{address} against kafka-4.3: 69 cases, 68 alike, 1 differs" in done.stdout
+    told = rf"{address} against kafka-4\.3: \d+ cases, 68 alike, 1 differs, [1-9]\d* left out"
+    assert re.search(told, done.stdout)
 
 
 @pytest.mark.slow
