@@ -1,13 +1,22 @@
-"""The limits of the house hold for every python file of the checkout."""
+"""The limits of the house hold for every python file of the checkout.
+
+Rules are about one file each; the other tests are about what all files are together: who imports
+whom, and what a simulated run reaches. Beside each stands one that plants what must be found.
+"""
 
 import pytest
 
 from ottla.sim.chance import outside
 from tidy import docs
-from tidy.reached import import_cycle, imported_by_runs, left_out
+from tidy.reached import (
+    groups_that_name_each_other,
+    import_cycle,
+    imported_by_runs,
+    left_out,
+)
 from tidy.rules import RULES
 from tidy.source import ROOTS, Source, Violation, repository, sources
-from tidy.tables import APART, DECIDING
+from tidy.tables import APART, DECIDING, NAME_EACH_OTHER
 from tidy.types import MOST_ANY, any_lines
 
 ROOT = repository()
@@ -43,9 +52,12 @@ def test_few_lines_of_the_core_name_any(files):
 
 
 def test_no_modules_import_each_other(files):
-    """Two modules of one room may name each other's types, as a server and its connections do; the
-    import contract forbids even that between rooms (docs/decisions/0038)."""
     assert import_cycle(files) == []
+
+
+def test_no_modules_name_each_other_but_those_of_a_list_that_shrinks(files):
+    """A module that left its group leaves the list, too (docs/decisions/0038)."""
+    assert groups_that_name_each_other(files) == NAME_EACH_OTHER
 
 
 def test_modules_that_import_each_other_are_found():
@@ -54,6 +66,15 @@ def test_modules_that_import_each_other_are_found():
     typed = "if TYPE_CHECKING:\n    from ottla.log.one import One"
     assert set(import_cycle([one, Source("log/two.py", lazy)])) == {"log/one.py", "log/two.py"}
     assert import_cycle([one, Source("log/two.py", typed)]) == []
+
+
+def test_modules_that_name_each_other_for_type_checkers_are_found():
+    above = Source("log/above.py", "from ottla.log.one import One")
+    one = Source("log/one.py", "from ottla.log.two import Two")
+    two = "if TYPE_CHECKING:\n    from ottla.log.one import One"
+    files = [above, one, Source("log/two.py", two)]
+    assert groups_that_name_each_other(files) == [{"log/one.py", "log/two.py"}]
+    assert groups_that_name_each_other(files[:2]) == []
 
 
 def test_all_that_a_simulated_run_imports_decides_or_is_named(files):

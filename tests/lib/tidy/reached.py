@@ -37,17 +37,51 @@ def import_cycle(files: Sequence[Source]) -> list[str]:
     return []
 
 
+def groups_that_name_each_other(files: Sequence[Source]) -> list[set[str]]:
+    """The paths of modules that import each other, by group; imports for type checkers count. Not
+    those of tests, which no module imports."""
+    own = [file for file in files if not file.path.startswith("tests/")]
+    known = {file.path for file in own}
+    graph = {file.path: known.intersection(imported(file, typed=True)) for file in own}
+    before = -1
+    while len(graph) != before:  # a module that imports none of the others is in no group
+        before = len(graph)
+        graph = {path: graph.keys() & seen for path, seen in graph.items() if graph.keys() & seen}
+    reach = {path: _reached(graph, path) for path in graph}
+    groups: list[set[str]] = []
+    for path in sorted(graph):
+        if path in reach[path] and not any(path in group for group in groups):
+            groups.append({each for each in reach[path] if path in reach[each]})
+    return groups
+
+
+def _reached(graph: Mapping[str, Collection[str]], start: str) -> set[str]:
+    waiting, found = list(graph[start]), set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += graph[path]
+    return found
+
+
 def left_out(reached: Collection[str], apart: Mapping[str, str] = APART) -> list[str]:
     """What runs import that neither stands in the table nor is named as being apart."""
     return sorted(p for p in reached if p not in apart and not lies_in(p, DECIDING))
 
 
 def imported_when_run(source: Source) -> Iterator[str]:
-    """Paths of modules of ours; some that there are not, where a name is no module."""
+    """As `imported`, without imports for type checkers."""
+    return imported(source, typed=False)
+
+
+def imported(source: Source, *, typed: bool) -> Iterator[str]:
+    """Paths of modules of ours; some that there are not, where a name is no module. `typed`:
+    imports for type checkers count."""
     waiting: list[ast.AST] = [source.tree]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if not typed and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             waiting += node.orelse
             continue
         waiting += ast.iter_child_nodes(node)

@@ -290,3 +290,32 @@ CONFINED = {
 def lies_in(path: str, places: tuple[str, ...]) -> bool:
     """Whether a path is one of the places or below one that ends in a slash."""
     return any(path.startswith(p) if p.endswith("/") else path == p for p in places)
+
+
+NAME_EACH_OTHER: list[set[str]] = [
+    {
+        "sim/asyncio_runs/dialing.py",
+        "sim/asyncio_runs/network.py",
+    },
+    {
+        "sim/specification/in_sync.py",
+        "sim/specification/reads.py",
+        "sim/specification/state.py",
+    },
+    {
+        "sim/world/client_host.py",
+        "sim/world/final_logs.py",
+        "sim/world/in_sync_model.py",
+        "sim/world/life.py",
+        "sim/world/listener.py",
+        "sim/world/log_watch.py",
+        "sim/world/metadata_watch.py",
+        "sim/world/observer.py",
+        "sim/world/points.py",
+        "sim/world/remnants.py",
+        "sim/world/request_watch.py",
+        "sim/world/tcp.py",
+        "sim/world/world.py",
+    },
+]
+"""Groups of modules that import each other for type checkers only. The list may only shrink."""
