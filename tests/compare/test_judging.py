@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from compare_kit import every_case, played, written
+from ottla.broker.profiles.named import PROFILES
 from ottla.compare.case import Outcome
 from ottla.compare.errors import CaseError, CompareError
 from ottla.compare.explained import Explanation, explanation_of, load_explanations
@@ -354,9 +355,9 @@ def test_a_list_that_is_none_is_refused(tmp_path, text, told):
 
 
 def test_every_entry_of_the_list_is_about_a_case():
-    names = [each.name for each in every_case()]
+    about = [(each.name, profile.name) for each in every_case() for profile in PROFILES]
     listed = load_explanations()
-    proved = [each for each in listed if any(each.about(name, "reference") for name in names)]
+    proved = [each for each in listed if any(each.about(*place) for place in about)]
     for each in listed:
         # One about random requests has the reason of one that a case proves.
         random = each.case == "fuzz/*" and each.other != "*"

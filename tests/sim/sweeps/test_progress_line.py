@@ -140,7 +140,7 @@ def test_every_command_is_here_or_is_over_at_once():
     names = set(vars(get_command(app))["commands"])
     assert names == {
         "cover", "coverage", "diff", "experiment", "explain", "export", "meta", "mutants", "play",
-        "replay", "run", "show", "shrink", "sweep", "why",
+        "replay", "run", "show", "shrink", "sweep", "validate", "why",
     }  # fmt: skip
 
 
