@@ -102,9 +102,10 @@ class ClusterFaults:
 
     def heal(self, node: int | None = None) -> None:
         """End the isolation of `node`, or of all."""
-        if node is not None:
+        if node is None:
+            self._nodes.check_ours()
+        else:
             node = self._nodes.check(node)
-        self._nodes.check_ours()
         asked = self._nodes.ids if node is None else (node,)
         healed = [each for each in asked if self._network.isolated(each)]
         self._network.heal(node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import ExitStack
 
 OF_A_LOOP = 16
 """What an event loop and its signals need to begin, with some to spare: a loop that gets too few
@@ -22,12 +23,9 @@ FEWER_NODES = f"{ADVICE}, or start fewer nodes"
 
 def check_descriptors(wanted: int) -> None:
     """Check that `wanted` more files can be open at once. Raises `OSError` with advice."""
-    taken: list[int] = []
     try:
-        for _ in range(wanted):
-            taken.append(os.open(os.devnull, os.O_RDONLY))  # noqa: PERF401 - some before the error
+        with ExitStack() as taken:
+            for _ in range(wanted):
+                taken.callback(os.close, os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
         raise OSError(error.errno, f"{error.strerror}; {FEWER_NODES}") from None
-    finally:
-        for each in taken:
-            os.close(each)

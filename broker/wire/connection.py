@@ -55,9 +55,8 @@ SEND_AFTER = 256
 """If more answers than this are ready, they are sent before the next request begins."""
 
 _NO_ROUTES: dict[int, Route] = {}
-_FRAME = Struct(">ihhih")
 _FRAME_HEAD_BYTES = 14
-_read_frame = _FRAME.unpack_from
+_read_frame = Struct(">ihhih").unpack_from
 
 
 class Acceptor(Protocol):
@@ -83,22 +82,16 @@ class Connection(Receiving):
     """See the module's docstring. It must be made inside the loop that will run it."""
 
     def __init__(
-        self,
-        acceptor: Acceptor,
-        host: Host,
-        routes: Routes,
-        buffers: Buffers,
-        halves: HalfFrames,
+        self, acceptor: Acceptor, host: Host, routes: Routes, buffers: Buffers, halves: HalfFrames
     ):
-        config = host.config
-        super().__init__(buffers, halves, Pipeline(limits_of(config)))
+        super().__init__(buffers, halves, Pipeline(limits_of(host.config)))
         self.host = host
         self._acceptor = acceptor
         self._routes = routes
         self._loop = asyncio.get_running_loop()
         self.last_active = self._loop.time()
         self.transport: asyncio.Transport | None = None
-        self._max_frame = config.max_request_bytes
+        self._max_frame = host.config.max_request_bytes
         self._reading = True
         self._unwritable = self._writing_paused = False
         self._turn_left = TURN_REQUESTS

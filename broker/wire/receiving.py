@@ -135,8 +135,7 @@ class Receiving(asyncio.BufferedProtocol, ABC):
         fresh[:rest] = view[start:end]
         self._own, self._start, self._end, self._limit = fresh, 0, rest, rest
         # Memory of the system is used page by page as it is filled, a bytearray all at once. A
-        # spare
-        # buffer may be larger than `room`.
+        # spare buffer may be larger than `room`.
         self._halves.hold(self, most if isinstance(fresh, mmap) else len(fresh))
 
     def _let_go(self) -> None:

@@ -11,6 +11,7 @@ open requests are lost too, and later answers are never received (half-open, sim
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -30,17 +31,17 @@ class ProtocolViolation(Exception):  # noqa: N818 - it names what it is
 class LinkOwner(Worker):
     """A client, as its links see it."""
 
+    @abstractmethod
     def connected(self, link: Link) -> None:
         """The node has answered for the first time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def disconnected(self, link: Link, why: str) -> None:
         """The connection is lost. Callers that wait for an answer on it are told next."""
-        raise NotImplementedError
 
+    @abstractmethod
     def closed(self, link: Link, why: str) -> None:
         """The client has closed the connection."""
-        raise NotImplementedError
 
 
 class Open(NamedTuple):

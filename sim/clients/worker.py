@@ -8,6 +8,7 @@ of either cost one event.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 from ottla.raft.types import Micros, NodeId
@@ -45,7 +46,7 @@ def surroundings_of(world: World, number: int) -> Surroundings:
     )
 
 
-class Worker:
+class Worker(ABC):
     """See the module's docstring. `number` is its place in the history's column `client`."""
 
     def __init__(self, surroundings: Surroundings, number: int):
@@ -66,9 +67,9 @@ class Worker:
         self.running = True
         self.wake()
 
+    @abstractmethod
     def work(self) -> None:
         """Do what there is to do now."""
-        raise NotImplementedError
 
     def wake(self) -> None:
         """Work soon."""

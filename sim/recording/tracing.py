@@ -164,10 +164,9 @@ class _TracedLog(LogWatch):
 
 
 class _TracedObserver(Observer):
-    hears_clients = True
-
     def __init__(self, world: World, tracer: Tracer):
         super().__init__(world.history, world.config)
+        self.tickets = self
         self._tracer = tracer
         self._commits: dict[tuple[Life, GroupId], int] = {}
         self._refs: dict[Ticket, int] = {}
@@ -199,7 +198,7 @@ class _TracedObserver(Observer):
             self._tracer.add("commit", life, replica.commit, group)
 
     def asks(self, life: Life, group: GroupId, ticket: Ticket) -> None:
-        """As `Observer.asks`. Readers' questions about the end of the log are followed, too."""
+        """See `TicketWatcher`. Readers' questions about the end of the log are followed, too."""
         if isinstance(ticket, ListOffsetsTicket):
             if ticket.timestamp != LATEST_TIMESTAMP or ticket.asker != CONSUMER:
                 return
@@ -224,7 +223,7 @@ class _TracedObserver(Observer):
         return integer("min.insync.replicas", configs, config)
 
     def answers(self, life: Life, group: GroupId, ticket: Ticket) -> None:
-        """As `Observer.answers`."""
+        """See `TicketWatcher`."""
         self._committed(life, group)  # answers come before the node looks
         self._tracer.add("answer", life, _answer(self._refs[ticket], ticket), group)
 

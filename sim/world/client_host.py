@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
@@ -54,6 +54,16 @@ def whose(ticket: ProduceTicket) -> tuple[int | None, int | None, int | None]:
     return NOBODYS
 
 
+class TicketWatcher(Protocol):
+    """Who hears of clients' tickets."""
+
+    def asks(self, life: Life, group: GroupId, ticket: Ticket) -> None:
+        """A client's ticket comes to a replica."""
+
+    def answers(self, life: Life, group: GroupId, ticket: Ticket) -> None:
+        """A produce or fetch ticket is answered."""
+
+
 class ClientHost:
     """See the module's docstring. `connection`: its number on the node."""
 
@@ -81,9 +91,9 @@ class ClientHost:
             tell = partial(self._decided, replica.group, ticket.on_done, asked)
             ticket.on_done = Submitted(self, self._arrivals, tell)
             self._arrivals += 1
-        observer = self._life.world.observer
-        if observer.hears_clients:
-            observer.asks(self._life, replica.group, ticket)
+        watcher = self._life.world.observer.tickets
+        if watcher is not None:
+            watcher.asks(self._life, replica.group, ticket)
         self._host.submit(replica, ticket)
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
@@ -107,8 +117,8 @@ class ClientHost:
         if isinstance(ticket, ProduceTicket):
             self._life.requests.ended(ticket)
         observer = self._life.world.observer
-        if observer.hears_clients:
-            observer.answers(self._life, group, ticket)
+        if observer.tickets is not None:
+            observer.tickets.answers(self._life, group, ticket)
         if observer.knows(self._life, group):
             observer.moved(self._life, group)
             if isinstance(ticket, ProduceTicket):

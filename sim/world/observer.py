@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.partition.partition import Partition
-from ottla.broker.turn.tickets import ProduceTicket, Ticket
+from ottla.broker.turn.tickets import ProduceTicket
 from ottla.broker.turn.watcher import Watcher
 from ottla.idempotency.decisions import Decision
 from ottla.idempotency.snapshot import digest_of
@@ -27,7 +27,7 @@ from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
 from ottla.sim.history.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
-from ottla.sim.world.client_host import NOBODYS, whose
+from ottla.sim.world.client_host import NOBODYS, TicketWatcher, whose
 from ottla.sim.world.final_logs import add_final_logs
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.in_sync_model import in_sync_model
@@ -54,9 +54,8 @@ VOTING = (RequestVote, VoteReply)
 class Observer:
     """All views, and the rows that follow from watching them."""
 
-    hears_clients = False
-    """Whether `asks` and `answers` are called. No row of the history needs them, only those who
-    watch a run that is repeated (`sim/recording/tracing.py`)."""
+    tickets: TicketWatcher | None = None
+    """Set while a run is traced (`sim/recording/tracing.py`). No row of the history needs it."""
 
     def __init__(self, history: History, config: RunConfig):
         self.history = history
@@ -251,12 +250,6 @@ class Observer:
                 pid=pid,
                 aux=self._applied[group, index, seen.term],
             )
-
-    def asks(self, life: Life, group: GroupId, ticket: Ticket) -> None:
-        """A client's ticket comes to a replica; called only if `hears_clients`."""
-
-    def answers(self, life: Life, group: GroupId, ticket: Ticket) -> None:
-        """A produce or fetch ticket is answered; called only if `hears_clients`."""
 
     def decided(
         self,

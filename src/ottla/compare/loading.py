@@ -245,11 +245,11 @@ def _step(told: Table, number: int, names: list[str], *, build: bool) -> Step:
 
 def _node(told: Table) -> int | str:
     """Where a step goes."""
-    node = told.anything("node", 1)
+    node: int | str = told.anything("node", 1)
     right = isinstance(node, int) and not isinstance(node, bool) and 1 <= node <= MOST_NODES
     if node != LEADER and not right:
         raise told.wrong("node", f'is {shown(node)}; a number from 1 or "{LEADER}" is wanted')
-    return node  # type: ignore[no-any-return]
+    return node
 
 
 def _check_alone(told: Table) -> None:
