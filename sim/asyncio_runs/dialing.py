@@ -1,40 +1,99 @@
-"""How connections on the simulated network begin: dialing and listening.
+"""How connections on the simulated network begin: ports, dialing and listening.
 
-A `Dial` sends the first segment of a connection. Where it arrives, a `Listener` makes the other end
-and answers. If nobody listens, the answer is a reset: the connection is refused. If the dialer has
-given up, what is under way also ends with a reset.
+`Ports` knows who listens where, and which connections are open. A `Dial` sends the first segment of
+a connection. Where it arrives, a `Listener` makes the other end and answers. If nobody listens, the
+answer is a reset: the connection is refused. If the dialer has given up, what is under way also
+ends with a reset.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from ottla.raft.types import Micros
+from ottla.sim.asyncio_runs.event_loop import DeterministicLoop
 from ottla.sim.asyncio_runs.streams import End
-from ottla.sim.asyncio_runs.wires import Kind, Segment, Wire
+from ottla.sim.asyncio_runs.ways import Address, HostWay, Ways
+from ottla.sim.asyncio_runs.wires import Kind, Link, Segment, Wire
 
-if TYPE_CHECKING:
-    from ottla.sim.asyncio_runs.network import HostWay, StreamNetwork
-
-Address: TypeAlias = tuple[str, int]
+FIRST_PORT = 32768
+"""The first of the ports that the system assigns."""
 
 CONNECT_MICROS: Micros = 127_000_000
 """How long Linux tries to connect (6 repetitions)."""
 
 
+class Ports:
+    """The ports of all hosts. `window`: bytes that may be under way or unread, in each direction of
+    a connection."""
+
+    def __init__(self, loop: DeterministicLoop, ways: Ways, window: int):
+        self.loop = loop
+        self.ways = ways
+        self._window = window
+        self._listeners: dict[Address, Listener] = {}
+        self._next: dict[str, int] = {}
+        """By host, the first port that was never assigned."""
+        self._ends: dict[End, HostWay] = {}
+        """Open ends, with the way that they send on."""
+
+    def free_port(self, host: str) -> int:
+        """A port that was never used."""
+        port = self._next.get(host, FIRST_PORT)
+        while (host, port) in self._listeners:
+            port += 1
+        self._next[host] = port + 1
+        return port
+
+    def listener(self, address: Address) -> Listener | None:
+        """The listener at an address."""
+        return self._listeners.get(address)
+
+    def listen(self, address: Address, listener: Listener) -> None:
+        """`listener` listens there from now on. Raises `OSError` if the address is in use."""
+        if address in self._listeners:
+            where = "error while attempting to bind on address"
+            raise OSError(98, f"{where} {address}: address already in use")
+        self._listeners[address] = listener
+
+    def unlisten(self, address: Address) -> None:
+        """There is no listener any more."""
+        self._listeners.pop(address, None)
+
+    @property
+    def ends(self) -> Mapping[End, HostWay]:
+        """Ends that are open now, with the way that they send on."""
+        return self._ends
+
+    def opened(self, end: End, way: HostWay) -> None:
+        """An end was opened."""
+        self._ends[end] = way
+
+    def closed(self, end: End) -> None:
+        """An end was closed."""
+        self._ends.pop(end, None)
+
+    def link(self, wire: Wire, way: HostWay) -> Link:
+        """What an end needs."""
+        return Link(self.loop, wire, way, self._window, self._note)
+
+    def _note(self, value: int, what: str) -> None:
+        self.loop.trace.note(self.loop.now(), value, what)
+
+
 class Dial:
     """A connection that is being made."""
 
-    def __init__(self, network: StreamNetwork, source: Address, target: Address):
-        loop = network.loop
-        self._network = network
+    def __init__(self, ports: Ports, source: Address, target: Address):
+        loop, ways = ports.loop, ports.ways
+        self._ports = ports
         self._source, self._target = source, target
-        self._there, self._back = network.way(source, target), network.way(target, source)
+        self._there, self._back = ways.way(source, target), ways.way(target, source)
         self._out, self._in = Wire(loop, self._there), Wire(loop, self._back)
-        self.end = End(network.link(self._out, self._there), _known(source, target))
+        self.end = End(ports.link(self._out, self._there), _known(source, target))
         self._out.arrive, self._out.context = self._asked, self.end.context
         self._in.arrive, self._in.context = self._answered, self.end.context
         self._answer = loop.create_future()
@@ -47,12 +106,12 @@ class Dial:
             await self._answer
         finally:
             self._timer.cancel()
-        self._network.opened(self.end, self._there)
-        self.end.on_closed = self._network.closed
+        self._ports.opened(self.end, self._there)
+        self.end.on_closed = self._ports.closed
 
     def _asked(self, _: Segment) -> None:
         """The first segment arrives at the other side."""
-        listener = self._network.listener(self._target)
+        listener = self._ports.listener(self._target)
         if listener is None:
             self._in.send(Segment(Kind.RESET))
         else:
@@ -64,7 +123,7 @@ class Dial:
         except Exception:  # noqa: BLE001 - as asyncio: the client is turned away, nothing more
             self._in.send(Segment(Kind.RESET))
             return
-        end = End(self._network.link(self._in, self._back), _known(self._target, self._source))
+        end = End(self._ports.link(self._in, self._back), _known(self._target, self._source))
         self._out.arrive, self._out.context = end.arrive, end.context
         listener.opened(end, self._back)
         self._in.send(Segment(Kind.OPEN))
@@ -105,13 +164,11 @@ class _Bound:
 class Listener(asyncio.AbstractServer):
     """What `create_server` returns: `asyncio.Server`, as far as it is documented."""
 
-    def __init__(
-        self, network: StreamNetwork, factory: Callable[[], Any], addresses: list[Address]
-    ):
+    def __init__(self, ports: Ports, factory: Callable[[], Any], addresses: list[Address]):
         self.factory = factory
         self.context = copy_context()
         """The context in which its clients are served."""
-        self._network = network
+        self._ports = ports
         self._addresses = addresses
         self._serving = False
         self._over = False
@@ -125,7 +182,7 @@ class Listener(asyncio.AbstractServer):
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
         """The loop that it belongs to."""
-        return self._network.loop
+        return self._ports.loop
 
     def is_serving(self) -> bool:
         """Whether it accepts clients."""
@@ -135,14 +192,14 @@ class Listener(asyncio.AbstractServer):
         """Accept clients. Raises `OSError` if the address is in use."""
         if not self._serving:
             for address in self._addresses:
-                self._network.listen(address, self)
+                self._ports.listen(address, self)
             self._serving = True
 
     async def serve_forever(self) -> None:
         """Accept clients until this is cancelled."""
         await self.start_serving()
         try:
-            await self._network.loop.create_future()
+            await self._ports.loop.create_future()
         finally:
             self.close()
             await self.wait_closed()
@@ -151,7 +208,7 @@ class Listener(asyncio.AbstractServer):
         """Accept no more clients; existing connections stay."""
         if self._serving:
             for address in self._addresses:
-                self._network.unlisten(address)
+                self._ports.unlisten(address)
         self._serving, self._over = False, True
         self._look()
 
@@ -168,18 +225,18 @@ class Listener(asyncio.AbstractServer):
     async def wait_closed(self) -> None:
         """Wait until it is closed and its last client is gone, as in CPython 3.12.1 and later."""
         if not self._over or self._ends:
-            gone = self._network.loop.create_future()
+            gone = self._ports.loop.create_future()
             self._gone.append(gone)
             await gone
 
     def opened(self, end: End, way: HostWay) -> None:
         """Add a client."""
         self._ends[end] = None
-        self._network.opened(end, way)
+        self._ports.opened(end, way)
         end.on_closed = self._closed
 
     def _closed(self, end: End) -> None:
-        self._network.closed(end)
+        self._ports.closed(end)
         del self._ends[end]
         self._look()
 

@@ -6,7 +6,7 @@ segments that were under way (TCP sends them again). An end that waits longer th
 for that is told so.
 
 A way is what the network knows of a direction between two addresses:
-`ottla.sim.asyncio_runs.network`.
+`ottla.sim.asyncio_runs.ways`.
 """
 
 from __future__ import annotations

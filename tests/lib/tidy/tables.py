@@ -294,10 +294,6 @@ def lies_in(path: str, places: tuple[str, ...]) -> bool:
 
 NAME_EACH_OTHER: list[set[str]] = [
     {
-        "sim/asyncio_runs/dialing.py",
-        "sim/asyncio_runs/network.py",
-    },
-    {
         "sim/specification/in_sync.py",
         "sim/specification/reads.py",
         "sim/specification/state.py",
