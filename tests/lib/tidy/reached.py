@@ -5,6 +5,7 @@ checkers only.
 """
 
 import ast
+import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
@@ -42,7 +43,7 @@ def groups_that_name_each_other(files: Sequence[Source]) -> list[set[str]]:
     those of tests, which no module imports."""
     own = [file for file in files if not file.path.startswith("tests/")]
     known = {file.path for file in own}
-    graph = {file.path: known.intersection(imported(file, typed=True)) for file in own}
+    graph = {file.path: known.intersection(imported(file)) for file in own}
     before = -1
     while len(graph) != before:  # a module that imports none of the others is in no group
         before = len(graph)
@@ -72,19 +73,20 @@ def left_out(reached: Collection[str], apart: Mapping[str, str] = APART) -> list
 
 def imported_when_run(source: Source) -> Iterator[str]:
     """As `imported`, without imports for type checkers."""
-    return imported(source, typed=False)
+    return (path for path, typed in _imports(source) if not typed)
 
 
-def imported(source: Source, *, typed: bool) -> Iterator[str]:
-    """Paths of modules of ours; some that there are not, where a name is no module. `typed`:
-    imports for type checkers count."""
-    waiting: list[ast.AST] = [source.tree]
-    while waiting:
-        node = waiting.pop()
-        if not typed and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            waiting += node.orelse
-            continue
-        waiting += ast.iter_child_nodes(node)
+def imported(source: Source) -> Iterator[str]:
+    """Paths of modules of ours; some that there are not, where a name is no module."""
+    return (path for path, _ in _imports(source))
+
+
+@functools.cache
+def _imports(source: Source) -> tuple[tuple[str, bool], ...]:
+    """What a file imports, and whether for type checkers only; kept, because several rules ask."""
+    typed = set(_for_type_checkers(source)) if "TYPE_CHECKING" in source.text else set()
+    found: list[tuple[str, bool]] = []
+    for node in source.nodes:
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -94,4 +96,12 @@ def imported(source: Source, *, typed: bool) -> Iterator[str]:
             parts = name.split(".")
             if parts[0] == "ottla" and len(parts) > 1:
                 top = "" if parts[1] in PACKAGES else "src/ottla/"
-                yield f"{top}{'/'.join(parts[1:])}.py"
+                found.append((f"{top}{'/'.join(parts[1:])}.py", node in typed))
+    return tuple(found)
+
+
+def _for_type_checkers(source: Source) -> Iterator[ast.AST]:
+    for node in source.nodes:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for each in node.body:
+                yield from ast.walk(each)
