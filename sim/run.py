@@ -178,7 +178,7 @@ def _play(world: World, ending: Ending) -> None:
     ending.settle()
     ending.finish()
     note_unanswered(world)
-    world.observer.final(world)
+    world.note_final()
 
 
 @dataclass

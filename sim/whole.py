@@ -102,4 +102,4 @@ def _play(world: World, ending: Ending, plan: Callable[[World], None] | None) ->
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)
     ending.settle()
     ending.finish()
-    world.observer.final(world)
+    world.note_final()

@@ -33,7 +33,6 @@ from ottla.sim.coverage.steps import (
     Steps,
 )
 from ottla.sim.history.history import Event
-from ottla.sim.world.life import Life
 from ottla.sim.world.network import Link
 from ottla.sim.world.world import World
 
@@ -103,7 +102,7 @@ class Probe:
         self.deliveries = Deliveries()
         self._world: World
         self._nodes: dict[NodeId, _Node] = {}
-        self._points: dict[str, Callable[[Life, _Node, Any], None]] = {
+        self._points: dict[str, Callable[[NodeId, _Node, Any], None]] = {
             "append": self._appends,
             "voted": self._appended,
             "appended": self._appended,
@@ -135,14 +134,14 @@ class Probe:
 
     # ---- points of a turn
 
-    def reached(self, life: Life, point: str, detail: Any) -> None:
+    def reached(self, name: NodeId, point: str, detail: Any) -> None:
         """A node has reached a point."""
-        node = self._nodes[life.node_id]
+        node = self._nodes[name]
         if point != "synced":
-            self._goes_on(life.node_id)
+            self._goes_on(name)
         handler = self._points.get(point)
         if handler is not None:
-            handler(life, node, detail)
+            handler(name, node, detail)
 
     def _goes_on(self, name: NodeId) -> None:
         """A node does something after a sync has ended."""
@@ -152,13 +151,13 @@ class Probe:
             for step, group in flushed:
                 self._end(name, step, group)
 
-    def _appends(self, life: Life, _: _Node, writes: Sequence[Write]) -> None:
+    def _appends(self, name: NodeId, _: _Node, writes: Sequence[Write]) -> None:
         for write in writes:
             if any(each.kind is EntryKind.BATCH for each in write.entries):
-                self._begin(life.node_id, ENQUEUED, write.group)
+                self._begin(name, ENQUEUED, write.group)
 
-    def _appended(self, life: Life, node: _Node, writes: Sequence[Write]) -> None:
-        name, observer = life.node_id, self._world.observer
+    def _appended(self, name: NodeId, node: _Node, writes: Sequence[Write]) -> None:
+        observer = self._world.observer
         for write in writes:
             group = write.group
             self._end(name, ENQUEUED, group)
@@ -174,25 +173,25 @@ class Probe:
                 node.expiries.setdefault(group, {}).update(dict.fromkeys(forgets))
         self._look(*(write.group for write in writes))
 
-    def _sync(self, life: Life, node: _Node, _: object) -> None:
-        self._stage(life.node_id, node.written, WRITTEN, FLUSH)
+    def _sync(self, name: NodeId, node: _Node, _: object) -> None:
+        self._stage(name, node.written, WRITTEN, FLUSH)
         node.flushing, node.written = node.written, {}
         self._look(*node.flushing)
 
-    def _synced(self, life: Life, node: _Node, _: object) -> None:
-        self._stage(life.node_id, node.flushing, FLUSH, FLUSHED)
+    def _synced(self, name: NodeId, node: _Node, _: object) -> None:
+        self._stage(name, node.flushing, FLUSH, FLUSHED)
         ended, node.flushing = node.flushing, {}
         for group, kinds in ended.items():
             node.flushed += ((f"{kind}: {FLUSHED}", group) for kind in kinds)
         node.flushed_at = self._world.kernel.now
         self._look(*ended)
 
-    def _answer(self, life: Life, _: _Node, answer: object) -> None:
+    def _answer(self, name: NodeId, _: _Node, answer: object) -> None:
         if isinstance(answer, ProduceAnswer):
-            self._begin(life.node_id, ANSWERED, id(answer))
+            self._begin(name, ANSWERED, id(answer))
 
-    def _answered(self, life: Life, _: _Node, answer: object) -> None:
-        self._end(life.node_id, ANSWERED, id(answer))
+    def _answered(self, name: NodeId, _: _Node, answer: object) -> None:
+        self._end(name, ANSWERED, id(answer))
 
     def _stage(
         self, name: NodeId, groups: dict[GroupId, dict[str, None]], before: str, after: str
@@ -202,7 +201,7 @@ class Probe:
                 self._end(name, f"{kind}: {before}", group)
                 self._begin(name, f"{kind}: {after}", group)
 
-    def _sends(self, _: Life, node: _Node, message: Any) -> None:
+    def _sends(self, _: NodeId, node: _Node, message: Any) -> None:
         group = getattr(message, "group", None)
         if group is None:
             return

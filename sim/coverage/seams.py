@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ottla.raft.types import NodeId
-from ottla.sim.world.life import Life
 from ottla.sim.world.network import Receive, SimNetwork
 from ottla.sim.world.points import Points, Trap
 from ottla.sim.world.world import World
@@ -31,15 +30,15 @@ class WatchedPoints(Points):
 
     __slots__ = ("_watcher",)
 
-    def __init__(self, watcher: Callable[[Life, str, Any], None]):
+    def __init__(self, watcher: Callable[[NodeId, str, Any], None]):
         self._watcher = watcher
         super().__init__()
         self.armed = True
 
-    def reached(self, life: Life, point: str, detail: Any) -> None:
+    def reached(self, node: NodeId, point: str, detail: Any) -> None:
         """As `Points.reached`."""
-        self._watcher(life, point, detail)
-        super().reached(life, point, detail)
+        self._watcher(node, point, detail)
+        super().reached(node, point, detail)
 
     def lift(self, trap: Trap) -> bool:
         """As `Points.lift`."""

@@ -13,7 +13,6 @@ from typing import Any
 from ottla.raft.types import NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.timed_faults import opens_a_term
-from ottla.sim.world.life import Life
 from ottla.sim.world.network import CALLS
 from ottla.sim.world.points import Trap
 
@@ -58,7 +57,7 @@ class _Echo:
         hand.world.points.set(trap)
         hand.later(8 * hand.span(), self._give_up, trap)
 
-    def _changed(self, _: Life) -> None:
+    def _changed(self, _: NodeId) -> None:
         hand = self._hand
         if self._stop_keeping():
             hand.later(0, self._await_change, 1)

@@ -16,7 +16,6 @@ from ottla.raft.messages import InstallSnapshot
 from ottla.raft.types import GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.world.frames import TOPIC
-from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 from ottla.sim.world.world import World, awake
 
@@ -72,16 +71,16 @@ def _be_away(hand: FaultContext, node: NodeId, span: int) -> None:
         hand.cut([name for name in world.network.links if node in name], span)
 
 
-def _die(hand: FaultContext, what: str, life: Life) -> None:
-    hand.world.crash(life.node_id, what, power=True)
-    hand.revive(life.node_id, hand.span())
+def _die(hand: FaultContext, what: str, node: NodeId) -> None:
+    hand.world.crash(node, what, power=True)
+    hand.revive(node, hand.span())
 
 
-def _send_late(hand: FaultContext, partition: int, node: NodeId, life: Life) -> None:
+def _send_late(hand: FaultContext, partition: int, node: NodeId, sender: NodeId) -> None:
     """Messages to the follower wait, and a second snapshot overtakes the first."""
     election = _election(hand)
-    hand.world.fault(f"its snapshot for node {node} is held up", life.node_id)
-    hand.clog((life.node_id, node), 2 * election)
+    hand.world.fault(f"its snapshot for node {node} is held up", sender)
+    hand.clog((sender, node), 2 * election)
     hand.later(election, _delete_all, hand, partition)
 
 

@@ -56,7 +56,6 @@ from ottla.sim.nemesis.timed_faults import (
     two_leaders,
     win_and_go,
 )
-from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 
 KINDS = (
@@ -266,10 +265,10 @@ def _lose_answer(hand: FaultContext) -> None:
     """The next answers are written and never read (sim-N7: response lost after commit)."""
     world = hand.world
 
-    def lose(life: Life) -> None:
-        world.fault("answer lost", life.node_id)
+    def lose(node: NodeId) -> None:
+        world.fault("answer lost", node)
         for connection in tuple(world.clients.connections):
-            if connection.node == life.node_id and connection.open:
+            if connection.node == node and connection.open:
                 world.kernel.after(0, connection.reset, "reset")
 
     trap = world.points.set(Trap("answered", lose, count=1 + hand.stream.below(4)))

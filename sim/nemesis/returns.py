@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.node.handover import hand_over
+from ottla.raft.types import NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.timed_faults import Led, led, opens
 from ottla.sim.world.life import Life
@@ -41,9 +42,9 @@ def lead_again(hand: FaultContext, of: Led | None = None) -> None:
         if there and next_life.view.replica(group) is not None:
             next_life.enter(hand_over, next_life.node, group, node)
 
-    def second_wins(next_life: Life) -> None:
-        if next_life.node_id != node:
-            hand.later(span + pause, hand_back, next_life)
+    def second_wins(second: NodeId) -> None:
+        if second != node and second in world.lives:
+            hand.later(span + pause, hand_back, world.lives[second])
 
     trap = world.points.set(Trap("append", second_wins, fits=opens(group)))
     hand.later(6 * election, world.points.lift, trap)

@@ -11,12 +11,12 @@ from typing import Any
 
 from ottla.broker.wire.answers import ProduceAnswer
 from ottla.idempotency.sequence import MAX_SEQUENCE
+from ottla.raft.types import NodeId
 from ottla.sim.history.history import Event
 from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.batch import encode
 from ottla.sim.world.frames import TOPIC, Frame, produce, produced
-from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 from ottla.sim.world.world import SECOND
 
@@ -63,7 +63,7 @@ def die_asking(hand: FaultContext) -> None:
     new id takes over, and cannot know that the batch is stored."""
     world = hand.world
 
-    def die(_: Life) -> None:
+    def die(_: NodeId) -> None:
         client = next(row.client for row in reversed(world.history.rows) if row.kind == "answer")
         world.client_dies(client or 0)
 

@@ -17,7 +17,6 @@ from ottla.broker.node.inspection import ReplicaView
 from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
 from ottla.raft.types import EntryKind, GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
-from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 
 Led: TypeAlias = tuple[NodeId, ReplicaView]
@@ -96,9 +95,9 @@ def die_at(
     def run(hand: FaultContext) -> None:
         before(hand)
 
-        def die(life: Life) -> None:
-            hand.world.crash(life.node_id, what, power=True)
-            hand.revive(life.node_id, hand.span())
+        def die(node: NodeId) -> None:
+            hand.world.crash(node, what, power=True)
+            hand.revive(node, hand.span())
 
         node = hand.somebody() if hand.stream.below(2) else None
         trap = hand.world.points.set(Trap(point, die, node, 1 + hand.stream.below(4), fits))
@@ -119,10 +118,10 @@ def crash_loop(hand: FaultContext) -> None:
     points, times = hand.world.points, 1 + hand.stream.below(4)
     traps: list[Trap] = []
 
-    def die(life: Life) -> None:
+    def die(node: NodeId) -> None:
         nonlocal times
-        hand.world.crash(life.node_id, "its first append as leader", power=True)
-        hand.revive(life.node_id, hand.span())
+        hand.world.crash(node, "its first append as leader", power=True)
+        hand.revive(node, hand.span())
         times -= 1
         if times:
             traps.append(points.set(Trap("appended", die, fits=opens_a_term)))
@@ -139,17 +138,12 @@ def win_and_go(hand: FaultContext) -> None:
     """A new leader is cut off from its peers when it has written its first entry, then dies."""
     world = hand.world
 
-    def cut(life: Life) -> None:
-        world.fault("isolated when it had won", life.node_id)
+    def cut(node: NodeId) -> None:
+        world.fault("isolated when it had won", node)
         span = hand.span()
-        hand.cut([name for name in world.network.links if life.node_id in name], 2 * span)
-        hand.later(
-            span,
-            world.crash,
-            life.node_id,
-            "having won",
-        )
-        hand.revive(life.node_id, 2 * span)
+        hand.cut([name for name in world.network.links if node in name], 2 * span)
+        hand.later(span, world.crash, node, "having won")
+        hand.revive(node, 2 * span)
 
     crash_leader(hand)
     trap = world.points.set(Trap("appended", cut, fits=opens_a_term))
@@ -166,14 +160,14 @@ def rivals(hand: FaultContext) -> None:
     leader, replica = found
     election = world.config.election_timeout_ms * MS
 
-    def join(life: Life) -> None:
-        others = [each for each in world.lives if each != life.node_id]
+    def join(node: NodeId) -> None:
+        others = [each for each in world.lives if each != node]
         if others:
             hand.later(0, _stand, hand, stream.pick(others), replica.group)
 
-    def die(life: Life) -> None:
-        world.crash(life.node_id, "its vote given", power=True)
-        hand.revive(life.node_id, election // 10 * (1 + stream.below(4)))
+    def die(node: NodeId) -> None:
+        world.crash(node, "its vote given", power=True)
+        hand.revive(node, election // 10 * (1 + stream.below(4)))
 
     world.crash(leader)
     hand.revive(leader, 2 * hand.span())
@@ -198,8 +192,7 @@ def figure_8(hand: FaultContext) -> None:
     election = world.config.election_timeout_ms * MS
     links = world.network.links
 
-    def second_wins(life: Life) -> None:
-        second = life.node_id
+    def second_wins(second: NodeId) -> None:
         if second == leader:
             return  # other faults have let it win again
         world.fault("isolated when it had won", second)
@@ -244,8 +237,8 @@ def late_sync(hand: FaultContext) -> None:
     election = world.config.election_timeout_ms * MS
     links, disk = world.network.links, world.disks[leader]
 
-    def second_wins(life: Life) -> None:
-        second, voters = life.node_id, replica.voters
+    def second_wins(second: NodeId) -> None:
+        voters = replica.voters
         if second == leader:
             return  # other faults have let it win again
         rest = [each for each in voters if each not in {leader, second}]
@@ -279,10 +272,10 @@ def two_leaders(hand: FaultContext, of: Led | None = None) -> None:
     election = world.config.election_timeout_ms * MS
     links = [name for name in world.network.links if leader in name]
 
-    def stop(_: Life) -> None:
+    def stop(_: NodeId) -> None:
         thaw = hand.freeze(leader)
 
-        def second_wins(_: Life) -> None:
+        def second_wins(_: NodeId) -> None:
             # Time for clients to find it, and to write past what the old leader knows.
             hand.later(election // 2 * hand.stream.pick((1, 2, 4)), thaw)
 
@@ -312,9 +305,9 @@ def torn_write(hand: FaultContext) -> None:
     election."""
     world = hand.world
 
-    def die(life: Life) -> None:
-        world.crash(life.node_id, "half a write", power=True, torn=True)
-        hand.revive(life.node_id, hand.span() // 4)
+    def die(node: NodeId) -> None:
+        world.crash(node, "half a write", power=True, torn=True)
+        hand.revive(node, hand.span() // 4)
         if hand.stream.below(2):
             for other in tuple(world.lives):
                 world.crash(other)

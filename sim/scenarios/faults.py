@@ -13,12 +13,11 @@ from typing import Any
 from ottla.broker.node.handover import hand_over, stand_for_election
 from ottla.log.store import Write
 from ottla.raft.messages import VoteReply
-from ottla.raft.types import NO_NODE, EntryKind, Micros
+from ottla.raft.types import NO_NODE, EntryKind, Micros, NodeId
 from ottla.sim.ending.ending import MS
 from ottla.sim.scenarios.stage import Stage, words_of
 from ottla.sim.scenarios.wires import Wires, is_foreign
 from ottla.sim.world.frames import name_of
-from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 
 _UNITS = (("us", 1), ("ms", MS), ("s", 1000 * MS), ("h", 3_600_000 * MS))
@@ -124,7 +123,7 @@ class Faults:
             assert kind.endswith(":"), f"a colon before the command, not {kind}"
         where = int(node.rstrip(":"))
 
-        def act(_: Life) -> None:
+        def act(_: NodeId) -> None:
             self._stage.run(list(words))
 
         fits = self._fits(kind.rstrip(":"))

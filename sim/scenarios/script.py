@@ -336,7 +336,7 @@ class Script:
             note_topics(world)
         world.history.add("phase", code="done")
         note_unanswered(world)
-        world.observer.final(world)
+        world.note_final()
         rows = world.history.rows
         judged, index = judge(rows), Index(rows)
         self.excused, found = self._excused(self._of_the_act(judged, index))

@@ -147,7 +147,7 @@ class Life:
         """Something can be made to happen here. Raises `Crashed` if that ended this life."""
         points = self.world.points
         if points.armed:
-            points.reached(self, name, detail)
+            points.reached(self.node_id, name, detail)
             if not self.alive:
                 raise Crashed
 

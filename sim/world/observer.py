@@ -8,7 +8,7 @@ For each node and group it keeps a `LogView`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -28,7 +28,7 @@ from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
 from ottla.sim.history.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.world.client_host import NOBODYS, TicketWatcher, whose
-from ottla.sim.world.final_logs import add_final_logs
+from ottla.sim.world.final_logs import final_rows
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.in_sync_model import in_sync_model
 from ottla.sim.world.log_view import NOTHING, LogView, Seen
@@ -42,8 +42,8 @@ from ottla.sim.world.witness import opinion_of
 if TYPE_CHECKING:
     from ottla.sim.history.history import History
     from ottla.sim.settings.settings import RunConfig
+    from ottla.sim.world.decoder import Decoder
     from ottla.sim.world.life import Life
-    from ottla.sim.world.world import World
 
 DecisionWatcher: TypeAlias = Callable[[NodeId, int, BatchIdentity, Term, Decision], None]
 """Called with node, partition, batch, term, and what is to be done with the batch."""
@@ -333,11 +333,20 @@ class Observer:
                 aux=1,
             )
 
-    def final(self, world: World) -> None:
-        """Rows for all logs at the end, record by record, and for what nodes say of them."""
-        for life in world.lives.values():
-            self.metadata.add_final(life, world.placement)
-        add_final_logs(world, self.views, self.partitions)
+    def final(
+        self, lives: Mapping[NodeId, Life], placement: Collection[int], decoder: Decoder
+    ) -> None:
+        """Rows for all logs at the end, record by record, in the order of nodes and groups, and for
+        what nodes say of them. `placement`: the partitions that were placed."""
+        for life in lives.values():
+            self.metadata.add_final(life, placement)
+        for (node, group), view in sorted(self.views.items(), key=lambda each: each[0]):
+            if self.partitions[group] >= 0 and node in lives:
+                for entry in lives[node].store.scan(group):
+                    for row in final_rows(entry, view, decoder):
+                        self.history.add(
+                            "final", node=node, partition=self.partitions[group], **row
+                        )
 
     def entry_row(
         self, kind: str, life: Life, group: GroupId, index: LogIndex, aux: int | None

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ottla.raft.types import NodeId
-
-if TYPE_CHECKING:
-    from ottla.sim.world.life import Life
 
 NAMES = (
     "append",
@@ -36,7 +33,8 @@ class Trap:
     allow."""
 
     point: str
-    act: Callable[[Life], None]
+    act: Callable[[NodeId], None]
+    """Called with the node that reached the point."""
     node: NodeId | None = None
     """None: any node."""
     count: int = 1
@@ -74,14 +72,14 @@ class Points:
         self._traps.clear()
         self.armed = False
 
-    def reached(self, life: Life, point: str, detail: Any) -> None:
+    def reached(self, node: NodeId, point: str, detail: Any) -> None:
         """A node has reached a point."""
         for trap in tuple(self._traps):
-            if trap.point != point or trap.node not in {None, life.node_id}:
+            if trap.point != point or trap.node not in {None, node}:
                 continue
             if trap.fits is not None and not trap.fits(detail):
                 continue
             trap.count -= 1
             if trap.count == 0:
                 self.lift(trap)
-                trap.act(life)
+                trap.act(node)

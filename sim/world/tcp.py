@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.chance.choices import Choices
@@ -27,8 +27,15 @@ from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.frames import Frame, size_of
 from ottla.sim.world.kernel import Kernel
 
-if TYPE_CHECKING:
-    from ottla.sim.world.listener import ServedConnection
+
+class Served(Protocol):
+    """The node's end of a connection."""
+
+    def arrived(self, frame: Frame) -> None:
+        """A request arrives."""
+
+    def lost(self) -> None:
+        """The connection is gone."""
 
 
 class Path:
@@ -82,7 +89,8 @@ class Connection:
         self.on_answer = on_answer
         self.on_closed = on_closed
         self.open = True
-        self.served: ServedConnection | None = None
+        self.served: Served | None = None
+        """The other end; None: no life of the node knows the connection."""
         self._requests_until: Micros = 0
         self._answers_until: Micros = 0
         self._to_node: deque[tuple[Callable[..., None], Any]] = deque()
@@ -243,7 +251,7 @@ class ClientNetwork:
         kernel: Kernel,
         choices: Choices,
         config: RunConfig,
-        serve: Callable[[Connection], ServedConnection | None],
+        serve: Callable[[Connection], Served | None],
         up: Callable[[NodeId], bool],
     ):
         self.kernel = kernel
@@ -312,6 +320,15 @@ class ClientNetwork:
         connection.served = self._serve(connection)
         if connection.served is None:
             connection.reset_later("refused")
+
+    def node_died(self, node: NodeId, *, resets: bool) -> None:
+        """All its ends are gone without a word. `resets`: its operating system lives and tells the
+        clients."""
+        for connection in self.connections:
+            if connection.node == node and connection.served is not None:
+                connection.served = None
+                if resets:
+                    connection.reset_later("reset")
 
     def mend(self) -> None:
         """No path is cut any more."""

@@ -249,7 +249,7 @@ class World:
         what = "power lost" if power else "killed"
         self.history.add("fault", node=node, code=f"{what}{' at ' + where if where else ''}")
         self.observer.crashed(life, where or what, lost)
-        self._drop_clients(life, told=not power)
+        self.clients.node_died(node, resets=not power)
 
     def _cache_lost(self, node: NodeId) -> None:
         """The machine of a dead process loses its power: what was left in the page cache may be
@@ -258,14 +258,6 @@ class World:
         if lost:
             self.history.add("fault", node=node, code="power lost")
             self.observer.crashed(self._last[node], "power lost", lost)
-
-    def _drop_clients(self, life: Life, *, told: bool) -> None:
-        for connection in self.clients.connections:
-            served = connection.served
-            if served is not None and served.life is life:
-                connection.served = None
-                if told:
-                    connection.reset_later("reset")
 
     def node_failed(self, life: Life, error: Exception) -> None:
         """A node stopped itself. Raises `BrokerBug` unless its disk is to blame."""
@@ -277,7 +269,7 @@ class World:
         lost = self.disks[life.node_id].crash(power=True)
         self.history.add("fault", node=life.node_id, code=f"stopped: {error}")
         self.observer.crashed(life, "disk", lost)
-        self._drop_clients(life, told=True)
+        self.clients.node_died(life.node_id, resets=True)
 
     def stop(self, node: NodeId) -> None:
         """Shut the node down in order: it tells its clients, and all that it wrote is on its
@@ -390,6 +382,10 @@ class World:
                     continue
                 self.lives[node].clockwork.slowness = 1
                 self.thaw(node)
+
+    def note_final(self) -> None:
+        """Rows for all logs as they are now, and for what nodes say of them."""
+        self.observer.final(self.lives, self.placement, self.decoder)
 
 
 def awake(life: Life | None) -> Life | None:

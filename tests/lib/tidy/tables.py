@@ -300,17 +300,14 @@ NAME_EACH_OTHER: list[set[str]] = [
     },
     {
         "sim/world/client_host.py",
-        "sim/world/final_logs.py",
         "sim/world/in_sync_model.py",
         "sim/world/life.py",
         "sim/world/listener.py",
         "sim/world/log_watch.py",
         "sim/world/metadata_watch.py",
         "sim/world/observer.py",
-        "sim/world/points.py",
         "sim/world/remnants.py",
         "sim/world/request_watch.py",
-        "sim/world/tcp.py",
         "sim/world/world.py",
     },
 ]

@@ -34,7 +34,7 @@ def test_the_end_waits_for_a_controller_too():
     ending = Ending(world, clients)
     ending.settle()
     ending.finish()
-    world.observer.final(world)
+    world.note_final()
     assert world.controller() is not None
     assert judge(world.history.rows).anomalies == ()
 
@@ -61,7 +61,7 @@ def test_who_cannot_hear_the_controller_is_not_asked_to_lead():
     assert ending.core == (1, 4, 5)
     assert any("controller's leader, which was not healed" in each for each in ending.unavoidable)
     ending.finish()
-    world.observer.final(world)
+    world.note_final()
     assert judge(world.history.rows).anomalies == ()
 
 
@@ -91,7 +91,7 @@ def test_a_leader_that_is_left_out_stays_as_broken_as_it_is_and_the_others_store
     assert leader.node_id not in ending.core
     assert [row.kind for row in world.history.rows].count("ok") == 1
     ending.finish()
-    world.observer.final(world)
+    world.note_final()
     assert judge(world.history.rows).anomalies == ()
 
 

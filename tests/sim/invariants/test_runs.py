@@ -55,7 +55,7 @@ def whole(config, seed):
         ending.finish()
     except (BrokerBug, NotLive):
         assert config.mutants, "only a broken broker may do that"
-    world.observer.final(world)
+    world.note_final()
     return world.history.rows
 
 
