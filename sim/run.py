@@ -56,7 +56,6 @@ from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.plugins.own import OwnInvariant, added, switched_off
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.swarm import SITUATION, SWARM, draw
-from ottla.sim.world.request_watch import note_unanswered
 from ottla.sim.world.world import World
 
 
@@ -177,7 +176,7 @@ def _play(world: World, ending: Ending) -> None:
     nemesis.stop()
     ending.settle()
     ending.finish()
-    note_unanswered(world)
+    world.note_unanswered()
     world.note_final()
 
 

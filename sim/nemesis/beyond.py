@@ -41,7 +41,7 @@ def _old_copy(hand: FaultContext) -> None:
 def _same_id(hand: FaultContext) -> None:
     """The next producer that asks for an id gets one that another producer has."""
     hand.world.fault("the next producer id is one that was given out before")
-    hand.world.ids_again += 1
+    hand.world.producer_ids.again += 1
 
 
 BEYOND: tuple[Program, ...] = (

@@ -66,6 +66,7 @@ class Tracer:
         self._slow_after = self.rules.lag // 40
         world.network = _TracedNetwork(world, self)
         world.observer = _TracedObserver(world, self)
+        world.watch_log = partial(_TracedLog, self)
 
     def add(
         self, kind: str, life: Life, body: trace.Body, group: GroupId = trace.ALL_GROUPS
@@ -141,14 +142,14 @@ class _TracedNetwork(SimNetwork):
 
 
 class _TracedLog(LogWatch):
-    def __init__(self, observer: Observer, life: Life, tracer: Tracer):
+    def __init__(self, tracer: Tracer, observer: Observer, life: Life):
         super().__init__(observer, life)
         self._tracer = tracer
 
     def appended(self, writes: Sequence[Write]) -> None:
         """As `LogWatch.appended`."""
         life = self._life
-        medium = life.world.disks[life.node_id].medium
+        medium = life.disk.medium
         number = medium.synced_appends + len(medium.undo)
         groups: dict[GroupId, list[trace.Write]] = {}
         for write in writes:
@@ -168,12 +169,9 @@ class _TracedObserver(Observer):
         super().__init__(world.history, world.config)
         self.tickets = self
         self._tracer = tracer
+        self._cluster_config = world.cluster_config
         self._commits: dict[tuple[Life, GroupId], int] = {}
         self._refs: dict[Ticket, int] = {}
-
-    def logs_of(self, life: Life) -> LogWatch:
-        """As `Observer.logs_of`."""
-        return _TracedLog(self, life, self._tracer)
 
     def started(self, life: Life) -> None:
         """As `Observer.started`."""
@@ -218,7 +216,7 @@ class _TracedObserver(Observer):
 
     def _minimum(self, life: Life, group: GroupId) -> int:
         """min.insync.replicas of the topic."""
-        placed, config = life.view.placed(group), life.world.cluster_config
+        placed, config = life.view.placed(group), self._cluster_config
         configs = {} if placed is None else placed[0].configs
         return integer("min.insync.replicas", configs, config)
 

@@ -98,7 +98,7 @@ class Faults:
 
     def do_id_again(self) -> None:
         """Give out a producer id again that was given out before."""
-        self._stage.world.ids_again += 1
+        self._stage.world.producer_ids.again += 1
 
     def do_clock(self, node: str, how: str, span: str) -> None:
         """Its monotonic clock `jumps` ahead or `drifts` (per million), or its `wall` clock is

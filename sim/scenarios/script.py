@@ -85,7 +85,6 @@ from ottla.sim.scenarios.telling import KINDS, PLAIN, found, logs, tables, tell,
 from ottla.sim.scenarios.wires import Wires
 from ottla.sim.settings.ranges import MAX_NODES
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.world.request_watch import note_unanswered
 from ottla.sim.world.world import STEP, BrokerBug, World
 
 WEAKENED = "weakened"
@@ -335,7 +334,7 @@ class Script:
             self._await(lambda: agreed(world))
             note_topics(world)
         world.history.add("phase", code="done")
-        note_unanswered(world)
+        world.note_unanswered()
         world.note_final()
         rows = world.history.rows
         judged, index = judge(rows), Index(rows)

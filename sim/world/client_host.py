@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import NamedTuple
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
@@ -18,60 +18,32 @@ from ottla.broker.wire.host import Host, ReplicaInbox
 from ottla.log.record_batch import SEQUENCE_MASK
 from ottla.log.records import records_of
 from ottla.log.types import ProducerEpoch, ProducerId, RecordBatch
-from ottla.raft.types import GroupId, Matched
+from ottla.raft.types import GroupId
 from ottla.sim.world.batch import value_of
 from ottla.sim.world.in_sync_model import Asked
-
-if TYPE_CHECKING:
-    from ottla.sim.world.life import Life
-
-
-class Submitted:
-    """The callback of a ticket, which also says whose ticket it is."""
-
-    __slots__ = ("_tell", "arrival", "client", "connection")
-
-    def __init__(self, host: ClientHost, arrival: int, tell: Callable[[Any], None]):
-        self.client = host.client
-        self.connection = host.connection
-        self.arrival = arrival
-        """How many tickets the connection submitted before."""
-        self._tell = tell
-
-    def __call__(self, ticket: Matched) -> None:
-        """The ticket is done."""
-        self._tell(ticket)
+from ottla.sim.world.life import Life
+from ottla.sim.world.observer import Observer
+from ottla.sim.world.producer_ids import ProducerIds
+from ottla.sim.world.request_watch import RequestWatch
+from ottla.sim.world.submitted import Asker, Submitted
 
 
-NOBODYS: tuple[int | None, int | None, int | None] = (None, None, None)
+class Watches(NamedTuple):
+    """Who hears what one life of a node is asked and answers."""
 
-
-def whose(ticket: ProduceTicket) -> tuple[int | None, int | None, int | None]:
-    """The client, its connection, and how many tickets that connection submitted before."""
-    asked = ticket.on_done
-    if isinstance(asked, Submitted):
-        return asked.client, asked.connection, asked.arrival
-    return NOBODYS
-
-
-class TicketWatcher(Protocol):
-    """Who hears of clients' tickets."""
-
-    def asks(self, life: Life, group: GroupId, ticket: Ticket) -> None:
-        """A client's ticket comes to a replica."""
-
-    def answers(self, life: Life, group: GroupId, ticket: Ticket) -> None:
-        """A produce or fetch ticket is answered."""
+    observer: Observer
+    requests: RequestWatch
+    producer_ids: ProducerIds
 
 
 class ClientHost:
-    """See the module's docstring. `connection`: its number on the node."""
+    """See the module's docstring."""
 
-    def __init__(self, life: Life, host: Host, client: int, connection: int):
+    def __init__(self, life: Life, host: Host, asker: Asker, watches: Watches):
         self._life = life
         self._host = host
-        self.client = client
-        self.connection = connection
+        self._asker = asker
+        self._observer, self._requests, self._producer_ids = watches
         self._arrivals = 0
         self.node, self.cluster_id, self.config = host.node, host.cluster_id, host.config
         self.remarks, self.slices, self.searches = host.remarks, host.slices, host.searches
@@ -84,14 +56,14 @@ class ClientHost:
     def submit(self, replica: ReplicaInbox, ticket: Ticket) -> None:
         """See `Host`."""
         if isinstance(ticket, ProduceTicket | FetchTicket):
-            in_sync = self._life.world.observer.in_sync
+            in_sync = self._observer.in_sync
             asked = None if in_sync is None else in_sync.asked(self._life, replica.group)
             if isinstance(ticket, ProduceTicket):
-                self._life.requests.begin(self.client, ticket)
+                self._requests.begin(self._asker.client, ticket)
             tell = partial(self._decided, replica.group, ticket.on_done, asked)
-            ticket.on_done = Submitted(self, self._arrivals, tell)
+            ticket.on_done = Submitted(self._asker, self._arrivals, tell)
             self._arrivals += 1
-        watcher = self._life.world.observer.tickets
+        watcher = self._observer.tickets
         if watcher is not None:
             watcher.asks(self._life, replica.group, ticket)
         self._host.submit(replica, ticket)
@@ -101,7 +73,7 @@ class ClientHost:
 
         def given(error: ErrorCode, producer_id: ProducerId, epoch: ProducerEpoch) -> None:
             if error is ErrorCode.NONE:
-                producer_id = self._life.world.given_out(producer_id)
+                producer_id = self._producer_ids.given_out(producer_id)
             done(error, producer_id, epoch)
 
         self._host.new_producer_id(given)
@@ -115,8 +87,8 @@ class ClientHost:
     ) -> None:
         """Note what the turn under way has committed: answers come before the node looks."""
         if isinstance(ticket, ProduceTicket):
-            self._life.requests.ended(ticket)
-        observer = self._life.world.observer
+            self._requests.ended(ticket)
+        observer = self._observer
         if observer.tickets is not None:
             observer.tickets.answers(self._life, group, ticket)
         if observer.knows(self._life, group):
@@ -129,11 +101,11 @@ class ClientHost:
 
     def _note(self, partition: int, ticket: ProduceTicket) -> None:
         life, batch = self._life, ticket.batch
-        life.world.history.add(
+        self._observer.history.add(
             "answer",
             node=life.node_id,
             inc=life.inc,
-            client=self.client,
+            client=self._asker.client,
             op=_first_op(batch) if ticket.acks == 0 else None,
             partition=partition,
             off=ticket.base_offset,

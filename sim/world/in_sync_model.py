@@ -30,20 +30,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.heartbeats.messages import SEND_FULL, Beat, BeatAck
+from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket
 from ottla.log.types import Offset
 from ottla.raft.messages import AppendReply, SnapshotReply
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
-
-if TYPE_CHECKING:
-    from ottla.broker.node.inspection import ReplicaView
-    from ottla.sim.history.history import History
-    from ottla.sim.settings.settings import RunConfig
-    from ottla.sim.world.life import Life
+from ottla.sim.history.history import History
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.life import Life
 
 _NEVER: Micros = -(1 << 62)
 _SLACK = 10

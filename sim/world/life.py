@@ -2,8 +2,9 @@
 
 Everything a node does begins in `Life.enter`: a message, an alarm, a sync that ended, a request.
 There a frozen process keeps things waiting and a dead one drops them. Everything a node asks of the
-world goes through a seam handed to it (clockwork, store, network, listener). Each seam has
-*points*, at which a test can make something happen in the middle of a turn:
+world goes through a seam handed to it: clockwork and store are here, network and listener in
+`making.py`. Each seam has *points*, at which a test can make something happen in the middle of a
+turn:
 
 | point | when |
 |---|---|
@@ -19,88 +20,80 @@ A crash at a point raises `Crashed` through the turn: nothing after the point ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ottla.broker.event_loop.clockwork import Cancel, Work
-from ottla.broker.event_loop.scheduler import Scheduler
 from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.node.node import Node
-from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.log.memory_store import MemoryStore, MemorySyncJob
 from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
 from ottla.raft.types import NO_NODE, HardState, Micros, NodeId
-from ottla.sim.mutants.mutant import Mutant
-from ottla.sim.mutants.node import node_without
-from ottla.sim.mutants.raft import core_without
-from ottla.sim.world.clocks import MILLION
-from ottla.sim.world.disks import CLUSTER_ID
+from ottla.sim.mutants.mutant import Mutant, Mutants
+from ottla.sim.world.clocks import MILLION, NodeClock
+from ottla.sim.world.disks import SimDisk
 from ottla.sim.world.frames import TOPIC
-from ottla.sim.world.observer import VOTING
-from ottla.sim.world.request_watch import RequestWatch
-from ottla.sim.world.witness import witnessed
-
-if TYPE_CHECKING:
-    from ottla.sim.world.world import World
+from ottla.sim.world.kernel import Kernel
+from ottla.sim.world.points import Points
 
 
 class Crashed(BaseException):
     """This life ended in the middle of what it was doing. Only `Life.enter` handles it."""
 
 
-class Life:
-    """See the module's docstring. `inc` counts the lives of the node from 1."""
+class Computer(NamedTuple):
+    """What a node runs on."""
 
-    def __init__(self, world: World, node: NodeId, inc: int):
-        self.world = world
+    kernel: Kernel
+    points: Points
+    clock: NodeClock
+    disk: SimDisk
+    turn_us: Micros
+    """How long everything takes that a node does in one go."""
+
+
+class StoreWatch(Protocol):
+    """Hears what happens to the store of a life."""
+
+    def started(self) -> None:
+        """The life begins with what its disk holds."""
+
+    def appended(self, writes: Sequence[Write]) -> None:
+        """The store has taken these writes."""
+
+    def synced(self, job: SyncJob) -> None:
+        """Everything that the job covers survives from now on."""
+
+
+class Makers(NamedTuple):
+    """What makes the parts of a life that know more than a life does, and who hears of its end."""
+
+    watch: Callable[[Life], StoreWatch]
+    node: Callable[[Life], Node]
+    failed: Callable[[Life, Exception], None]
+    """Called if the node stopped itself."""
+
+
+class Life:
+    """See the module's docstring. `inc` counts the lives of the node from 1. A life does not know
+    the world that it is in. Raises `CorruptLogError` if the disk is damaged."""
+
+    def __init__(
+        self, node: NodeId, inc: int, computer: Computer, makers: Makers, *, mutants: Mutants
+    ):
         self.node_id = node
         self.inc = inc
         self.alive = True
         self.frozen = False
         self.thawed: Micros = 0
         """When it last went on after a freeze."""
+        self.kernel, self.points, self.disk = computer.kernel, computer.points, computer.disk
+        self._on_failed = makers.failed
         self._held: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
-        self.clockwork = SimClockwork(self)
-        self.requests = RequestWatch(self)
-        self.store = SimStore(self)
-        self.node = self._make()
+        self.clockwork = SimClockwork(self, computer)
+        self.store = SimStore(self, makers.watch(self), mutants)
+        self.node = makers.node(self)
         self.view = self.node.inspect()
-
-    def _make(self) -> Node:
-        world = self.world
-        return node_without(world.mutants)(
-            self.node_id,
-            world.cluster_config,
-            cluster_id=CLUSTER_ID,
-            nodes=world.nodes,
-            addresses=world.addresses,
-            store=self.store,
-            network=_Transport(self),
-            listen=lambda host: world.listener(self, host),
-            scheduler=Scheduler(self.clockwork),
-            clockwork=self.clockwork,
-            factory=self._factory(),
-        )
-
-    def _factory(self) -> ReplicaFactory:
-        world, observer = self.world, self.world.observer
-        seen = witnessed(
-            world.mutants,
-            partial(observer.decided, self),
-            partial(observer.committed, self),
-            partial(observer.restored, self),
-        )
-        return world.factory(
-            self.node_id,
-            world.cluster_config,
-            store=self.store,
-            counters=world.counters,
-            jitter=world.choices.stream(f"election {self.node_id}"),
-            make_core=core_without(world.mutants),
-            make_partition=seen,
-            limits=world.config.log_limits(),
-        )
 
     def replica(self, partition: int) -> ReplicaView | None:
         """Its replica of a partition of the topic; None: it has none."""
@@ -130,7 +123,7 @@ class Life:
     def thaw(self) -> None:
         """Go on with what was held back, in order."""
         self.frozen = False
-        self.thawed = self.world.kernel.now
+        self.thawed = self.kernel.now
         held, self._held = self._held, []
         for place, (call, arguments) in enumerate(held):
             if self.frozen:
@@ -141,11 +134,11 @@ class Life:
     def _failed(self, error: Exception) -> None:
         """The node stopped itself: its disk failed, or one of its invariants does not hold."""
         self.alive = False
-        self.world.node_failed(self, error)
+        self._on_failed(self, error)
 
     def point(self, name: str, detail: Any = None) -> None:
         """Something can be made to happen here. Raises `Crashed` if that ended this life."""
-        points = self.world.points
+        points = self.points
         if points.armed:
             points.reached(self.node_id, name, detail)
             if not self.alive:
@@ -155,13 +148,10 @@ class Life:
 class SimClockwork:
     """`ottla.broker.event_loop.clockwork.Clockwork` of one life, in virtual time."""
 
-    def __init__(self, life: Life):
-        world = life.world
+    def __init__(self, life: Life, computer: Computer):
         self.life = life
-        self.kernel = world.kernel
-        self.clock = world.clocks[life.node_id]
-        self._disk = world.disks[life.node_id]
-        self._turn_us = world.config.turn_us
+        self.kernel, self.clock = computer.kernel, computer.clock
+        self._turn_us = computer.turn_us
         self._busy_until: Micros = 0
         self._slowness = 1
         self.well_since: Micros = 0
@@ -228,7 +218,7 @@ class SimClockwork:
             work()
             ended(None)
 
-        self._disk.sync(lambda: life.enter(done))
+        life.disk.sync(lambda: life.enter(done))
         return _NO_WORK
 
 
@@ -281,22 +271,22 @@ class _Alarm:
 class SimStore(MemoryStore):
     """The broker's memory store, watched, with a point before and after each step."""
 
-    def __init__(self, life: Life):
+    def __init__(self, life: Life, watch: StoreWatch, mutants: Mutants):
         self._life = life
-        self.watch = life.world.observer.logs_of(life)
-        disk = life.world.disks[life.node_id]
-        super().__init__(disk.medium)
-        disk.opened()
+        self._mutants = mutants
+        self.watch = watch
+        super().__init__(life.disk.medium)
+        life.disk.opened()
 
     def append(self, writes: Sequence[Write]) -> None:
         """As `MemoryStore.append`."""
         life = self._life
         life.point("append", writes)
-        if Mutant.VOTE_NOT_WRITTEN in life.world.mutants:
+        if Mutant.VOTE_NOT_WRITTEN in self._mutants:
             _forget_votes(writes)
         super().append(writes)
         self.watch.appended(writes)
-        if life.world.points.armed:
+        if life.points.armed:
             states = [each.hard_state for each in writes]
             if any(each is not None and each.vote != NO_NODE for each in states):
                 life.point("voted", writes)
@@ -304,7 +294,7 @@ class SimStore(MemoryStore):
 
     def finish_sync(self, job: SyncJob) -> None:
         """As `MemoryStore.finish_sync`; a disk that lies keeps nothing."""
-        disk = self._life.world.disks[self._life.node_id]
+        disk = self._life.disk
         if not disk.lies or self.failure is not None:
             super().finish_sync(job)
         else:
@@ -317,39 +307,3 @@ def _forget_votes(writes: Sequence[Write]) -> None:
     for write in writes:
         if write.hard_state is not None:
             write.hard_state = HardState(write.hard_state.term)
-
-
-class _Transport:
-    """The node's network, with a point before and after each message."""
-
-    def __init__(self, life: Life):
-        self._life = life
-        self._network = life.world.network
-        self._points = life.world.points
-
-    def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None]) -> None:
-        """Messages go to `receive` from now on, when the node has time for them."""
-        life = self._life
-        in_sync = life.world.observer.in_sync
-
-        def hear(sender: NodeId, message: Any) -> None:
-            if in_sync is not None:
-                in_sync.heard(life, message)
-            receive(sender, message)
-
-        self._network.attach(node, partial(life.enter, receive if in_sync is None else hear))
-
-    def detach(self, node: NodeId) -> None:
-        """Nothing reaches the node any more."""
-        self._network.detach(node)
-
-    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
-        """Send one message."""
-        life, points = self._life, self._points
-        if points.armed:
-            life.point("send", message)
-        if message.__class__ in VOTING:
-            life.world.observer.said(life, message)
-        self._network.send(sender, to, message)
-        if points.armed:
-            life.point("sent", message)

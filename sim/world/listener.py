@@ -41,14 +41,16 @@ from ottla.broker.wire.requests import (
     ProduceRequest,
 )
 from ottla.sim.mutants.checks import produce_without
-from ottla.sim.world.client_host import ClientHost
+from ottla.sim.mutants.mutant import Mutants
+from ottla.sim.world.client_host import ClientHost, Watches
 from ottla.sim.world.frames import Frame
+from ottla.sim.world.life import Life
+from ottla.sim.world.submitted import Asker
+from ottla.sim.world.tcp import Connection
 from ottla.sim.world.value_call import ValueCall
 
 if TYPE_CHECKING:
     from ottla.broker.wire.ports import Port
-    from ottla.sim.world.life import Life
-    from ottla.sim.world.tcp import Connection
 
 Handler: TypeAlias = Callable[[Any, Call], None]
 HANDLERS: dict[type, Handler] = {
@@ -69,14 +71,15 @@ HANDLERS: dict[type, Handler] = {
 class SimListener:
     """`ottla.broker.wire.host.Listener` of one life: has its connections."""
 
-    def __init__(self, life: Life, host: Host):
+    def __init__(self, life: Life, host: Host, watches: Watches, mutants: Mutants):
         self.life = life
         self.host = host
+        self.watches = watches
         self.address = ("node", life.node_id)
         self.paused = False
         self.handlers = HANDLERS
-        if life.world.mutants:
-            self.handlers = {**HANDLERS, ProduceRequest: produce_without(life.world.mutants)}
+        if mutants:
+            self.handlers = {**HANDLERS, ProduceRequest: produce_without(mutants)}
         self._connections: dict[ServedConnection, None] = {}
         self._accepted = 0
 
@@ -110,7 +113,7 @@ class SimListener:
     def resume(self) -> None:
         """Go on."""
         self.paused = False
-        self.life.requests.serves_since = self.life.world.kernel.now
+        self.watches.requests.serves_since = self.life.kernel.now
         for each in list(self._connections):
             each.begin()
 
@@ -126,6 +129,13 @@ class SimListener:
         self._connections.pop(served, None)
 
 
+def listener_of(life: Life) -> SimListener:
+    """The listener of its node."""
+    listener = life.node.server
+    assert isinstance(listener, SimListener), "nodes of runs have no other"
+    return listener
+
+
 class ServedConnection:
     """One connection on the node, counted from 1: the `Link` of its calls."""
 
@@ -133,8 +143,9 @@ class ServedConnection:
         self.listener = listener
         self.life = listener.life
         self.connection = connection
-        self.host: Host = ClientHost(listener.life, listener.host, connection.client, number)
-        self._watch = self.life.requests.connection(connection.client)
+        asker = Asker(connection.client, number)
+        self.host: Host = ClientHost(listener.life, listener.host, asker, listener.watches)
+        self._watch = listener.watches.requests.connection(connection.client)
         self.pipeline = Pipeline(limits_of(self.host.config))
         self._unread: deque[Frame] = deque()
         self._closed = False
@@ -189,7 +200,7 @@ class ServedConnection:
             if call.parts:
                 answer = Frame(call.frame.number, call.value)
                 if call.value.__class__ is MetadataAnswer:
-                    self.life.world.observer.metadata.add_named(self.life, call.value)
+                    self.listener.watches.observer.metadata.add_named(self.life, call.value)
                 self.life.point("answer", call.value)
                 self.connection.answer(answer)
                 self.life.point("answered", call.value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgpack
 
@@ -21,11 +21,9 @@ from ottla.log.memory_store import MemorySyncJob
 from ottla.log.store import SyncJob, Write
 from ottla.raft.roles import Role
 from ottla.raft.types import NO_NODE, GroupId, LogIndex, Snapshot
+from ottla.sim.world.life import Life
 from ottla.sim.world.log_view import LogView
-
-if TYPE_CHECKING:
-    from ottla.sim.world.life import Life
-    from ottla.sim.world.observer import Observer
+from ottla.sim.world.observer import Observer
 
 _EVERYTHING = 1 << 62
 
@@ -55,7 +53,7 @@ class LogWatch:
         cache of a machine whose process was killed, if nothing is flushed: these wait for the next
         sync."""
         life = self._life
-        medium = life.world.disks[life.node_id].medium
+        medium = life.disk.medium
         number = medium.synced_appends + medium.unsynced_appends
         for stored in life.store.groups():
             if stored.group not in self._observer.partitions:
@@ -68,7 +66,7 @@ class LogWatch:
     def appended(self, writes: Sequence[Write]) -> None:
         """The store has taken these writes."""
         life = self._life
-        medium = life.world.disks[life.node_id].medium
+        medium = life.disk.medium
         number = medium.synced_appends + len(medium.undo)
         for write in writes:
             if not write.delete and self._observer.knows(life, write.group):
@@ -141,7 +139,7 @@ class LogWatch:
         if that is this one."""
         if self._observer.partitions[group] < 0:
             return {}
-        config = self._life.world.config
+        config = self._observer.config
         body: dict[str, Any] = msgpack.unpackb(snapshot.data, strict_map_key=False)
         table = make_table(profile_named(config.profile).rulebook, config.max_producers)
         table.restore(body["producers"])

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.wire.answers import MetadataAnswer
 from ottla.log.types import Offset
 from ottla.raft.types import GroupId, NodeId, Term
+from ottla.sim.history.history import History
 from ottla.sim.world.frames import TOPIC
-
-if TYPE_CHECKING:
-    from ottla.sim.history.history import History
-    from ottla.sim.world.life import Life
+from ottla.sim.world.life import Life
 
 FINAL = "final"
 

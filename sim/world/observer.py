@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.partition.partition import Partition
@@ -25,25 +25,21 @@ from ottla.raft.messages import RequestVote, VoteReply
 from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
-from ottla.sim.history.history import CONTROLLER_PARTITION
+from ottla.sim.history.history import CONTROLLER_PARTITION, History
 from ottla.sim.invariants.decisions import MODEL_NODE
-from ottla.sim.world.client_host import NOBODYS, TicketWatcher, whose
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.decoder import Decoder
 from ottla.sim.world.final_logs import final_rows
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.in_sync_model import in_sync_model
+from ottla.sim.world.life import Life
 from ottla.sim.world.log_view import NOTHING, LogView, Seen
-from ottla.sim.world.log_watch import LogWatch
 from ottla.sim.world.metadata_watch import MetadataWatch
 from ottla.sim.world.one_state_model import Remnant
 from ottla.sim.world.reference_model import MODELLED, Opinion, Replay
 from ottla.sim.world.remnants import Remnants, replay_of
+from ottla.sim.world.submitted import NOBODYS, TicketWatcher, whose
 from ottla.sim.world.witness import opinion_of
-
-if TYPE_CHECKING:
-    from ottla.sim.history.history import History
-    from ottla.sim.settings.settings import RunConfig
-    from ottla.sim.world.decoder import Decoder
-    from ottla.sim.world.life import Life
 
 DecisionWatcher: TypeAlias = Callable[[NodeId, int, BatchIdentity, Term, Decision], None]
 """Called with node, partition, batch, term, and what is to be done with the batch."""
@@ -59,6 +55,7 @@ class Observer:
 
     def __init__(self, history: History, config: RunConfig):
         self.history = history
+        self.config = config
         self.partitions = {CONTROLLER_GROUP: CONTROLLER_PARTITION}
         """Number of the partition by group, as the controller placed them."""
         self.views: dict[tuple[NodeId, GroupId], LogView] = {}
@@ -83,10 +80,6 @@ class Observer:
         if found is None:
             found = self.views[node, group] = LogView()
         return found
-
-    def logs_of(self, life: Life) -> LogWatch:
-        """The watch of that life's store."""
-        return LogWatch(self, life)
 
     def seen_at(self, group: GroupId, index: LogIndex, term: Term) -> Seen:
         """The entry that some node wrote there in that term."""
@@ -165,9 +158,9 @@ class Observer:
 
     def crashed(self, life: Life, code: str, lost: int) -> None:
         """A life ended; its `LogWatch` says what its disk still holds."""
-        disk = life.world.disks[life.node_id]
-        for group in sorted(self.partitions.keys() & disk.medium.images.keys()):
-            view, end = self.view(life.node_id, group), disk.log_end(group)
+        images = life.disk.medium.images
+        for group in sorted(self.partitions.keys() & images.keys()):
+            view, end = self.view(life.node_id, group), life.disk.log_end(group)
             self.history.add(
                 "crash",
                 node=life.node_id,

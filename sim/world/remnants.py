@@ -10,14 +10,12 @@ hash of the whole state there, so that the judge sees no difference; if it is wr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId
+from ottla.sim.world.life import Life
 from ottla.sim.world.one_state_model import Remnant, StateReplay
 from ottla.sim.world.reference_model import MODELLED, Replay
-
-if TYPE_CHECKING:
-    from ottla.sim.world.life import Life
 
 _Owner: TypeAlias = tuple[NodeId, int, GroupId]
 _Place: TypeAlias = tuple[GroupId, LogIndex]

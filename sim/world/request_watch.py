@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ottla.broker.node.readiness import CATCH_UP_TIMEOUTS
 from ottla.broker.turn.tickets import ProduceTicket
@@ -31,11 +31,10 @@ from ottla.broker.wire.requests import (
     ProduceRequest,
 )
 from ottla.raft.types import Micros
+from ottla.sim.history.history import History
+from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.frames import name_of
-
-if TYPE_CHECKING:
-    from ottla.sim.world.life import Life
-    from ottla.sim.world.world import World
+from ottla.sim.world.life import Life
 
 NOTED: Micros = 10_000
 """A request may be this late without a row."""
@@ -64,13 +63,16 @@ class Since(NamedTuple):
 
 class RequestWatch:
     """All requests to one life of a node. `begin` and `ended` are called for each ticket of a
-    partition."""
+    partition, `unanswered` with how many requests were open when their connection was lost."""
 
-    def __init__(self, life: Life):
+    def __init__(
+        self, life: Life, history: History, config: RunConfig, unanswered: Callable[[int], None]
+    ):
         self.life = life
-        world = life.world
-        self.election: Micros = world.config.election_timeout_ms * 1_000
-        self._kernel = world.kernel
+        self.unanswered = unanswered
+        self.election: Micros = config.election_timeout_ms * 1_000
+        self._history = history
+        self._kernel = life.kernel
         self._tickets: dict[ProduceTicket, tuple[int, Since, Micros]] = {}
         self._connections: dict[ConnectionWatch, None] = {}
         self.serves_since: Micros | None = None
@@ -111,7 +113,7 @@ class RequestWatch:
         passed = now.world - max(since.world, begun, life.thawed, well)
         passed = min(passed, now.node - since.node)
         if passed > limit + NOTED:
-            life.world.history.add(
+            self._history.add(
                 "late",
                 node=life.node_id,
                 inc=life.inc,
@@ -154,7 +156,7 @@ class ConnectionWatch:
 
     def lost(self) -> None:
         """The connection is lost: the other requests get no answer."""
-        self._watch.life.world.unheard += len(self._open)
+        self._watch.unanswered(len(self._open))
         self._end()
         self._watch.gone(self)
 
@@ -177,13 +179,3 @@ class ConnectionWatch:
         else:
             begun = max(begun, watch.serves_since)
         watch.note(name_of(request) + how, self._client, since, limit, begun)
-
-
-def note_unanswered(world: World) -> None:
-    """Rows for what is still open at the end, and one for how many requests lost their
-    connection."""
-    for life in world.lives.values():
-        life.requests.final()
-    if world.unheard:
-        code = "request whose connection was lost"
-        world.history.add("late", code=code, aux=world.unheard)

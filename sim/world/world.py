@@ -8,21 +8,22 @@ for them: a disk that forgets what it synced, an old copy of a disk, a producer 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.node.inspection import ReplicaView
+from ottla.broker.node.node import Node
 from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.broker.topics.topic import Topic
 from ottla.broker.turn.commands import CreateTopic
-from ottla.broker.wire.host import Host
 from ottla.log.errors import CorruptLogError, StoreError
 from ottla.raft.quorum import majority
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 from ottla.sim.chance.choices import Choices
 from ottla.sim.history.history import History
-from ottla.sim.invariants.beyond import LOST_SYNC, OLD_COPY, SAME_ID
+from ottla.sim.invariants.beyond import LOST_SYNC, OLD_COPY
 from ottla.sim.mutants.catalogue import mutants_of
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.clocks import NodeClock
@@ -30,11 +31,14 @@ from ottla.sim.world.decoder import Decoder
 from ottla.sim.world.disks import SimDisk
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.kernel import Kernel
-from ottla.sim.world.life import Life
-from ottla.sim.world.listener import ServedConnection, SimListener
+from ottla.sim.world.life import Computer, Life, Makers
+from ottla.sim.world.listener import ServedConnection, listener_of
+from ottla.sim.world.log_watch import LogWatch
+from ottla.sim.world.making import Shared, make_node
 from ottla.sim.world.network import SimNetwork
 from ottla.sim.world.observer import Observer
 from ottla.sim.world.points import Points
+from ottla.sim.world.producer_ids import ProducerIds
 from ottla.sim.world.tcp import ClientNetwork, Connection
 
 SECOND: Micros = 1_000_000
@@ -64,6 +68,9 @@ class World:
         self.history = History(lambda: self.kernel.now)
         self.decoder = Decoder()
         self.observer = Observer(self.history, config)
+        self.watch_log: Callable[[Observer, Life], LogWatch] = LogWatch
+        """Watches the store of a life. A caller that wants to see more sets its own class."""
+        self.producer_ids = ProducerIds(self.history)
         self.points = Points()
         self.counters = Counters()
         self.nodes: tuple[NodeId, ...] = tuple(range(1, config.nodes + 1))
@@ -86,12 +93,19 @@ class World:
         """Replicas by partition, as decided while booting; a node that has just come back may not
         know them."""
         self._damaged: set[NodeId] = set()
-        self.unheard = 0
+        self._lost_requests = 0
         """How many requests reached a node and lost their connection before they were answered."""
-        self.ids_again = 0
-        """How many of the next producer ids will be ones that were given out before."""
-        self._last_id: int | None = None
         self._incs = dict.fromkeys(self.nodes, 0)
+        self._shared = Shared(
+            config,
+            self.cluster_config,
+            self.mutants,
+            choices,
+            self.counters,
+            self.addresses,
+            self.producer_ids,
+            self._unanswered,
+        )
 
     # ---- beginning
 
@@ -205,7 +219,7 @@ class World:
             return False
         self._incs[node] += 1
         try:
-            life = Life(self, node, self._incs[node])
+            life = self._make_life(node, self._incs[node])
         except CorruptLogError as error:
             self.history.add("fault", node=node, code=f"refuses to start: {error}")
             return False
@@ -216,17 +230,25 @@ class World:
         life.enter(life.node.join)
         return True
 
-    def listener(self, life: Life, host: Host) -> SimListener:
-        """The listener that a node gets."""
-        return SimListener(life, host)
+    def _make_life(self, node: NodeId, inc: int) -> Life:
+        clock, disk = self.clocks[node], self.disks[node]
+        computer = Computer(self.kernel, self.points, clock, disk, self.config.turn_us)
+        watch = partial(self.watch_log, self.observer)
+        makers = Makers(watch, self._make_node, self._node_failed)
+        return Life(node, inc, computer, makers, mutants=self.mutants)
+
+    def _make_node(self, life: Life) -> Node:
+        network, factory = self.network, self.factory
+        return make_node(life, self._shared, self.observer, network=network, factory=factory)
+
+    def _unanswered(self, requests: int) -> None:
+        self._lost_requests += requests
 
     def _serve(self, connection: Connection) -> ServedConnection | None:
         life = self.lives.get(connection.node)
         if life is None:
             return None
-        listener = life.node.server
-        assert isinstance(listener, SimListener), "made by `listener`"
-        return listener.accept(connection)
+        return listener_of(life).accept(connection)
 
     def crash(
         self, node: NodeId, where: str = "", *, power: bool = False, torn: bool = False
@@ -259,7 +281,7 @@ class World:
             self.history.add("fault", node=node, code="power lost")
             self.observer.crashed(self._last[node], "power lost", lost)
 
-    def node_failed(self, life: Life, error: Exception) -> None:
+    def _node_failed(self, life: Life, error: Exception) -> None:
         """A node stopped itself. Raises `BrokerBug` unless its disk is to blame."""
         if not isinstance(error, StoreError):
             raise BrokerBug(f"node {life.node_id}: {type(error).__name__}: {error}") from error
@@ -337,15 +359,6 @@ class World:
                 return False
         return True
 
-    def given_out(self, producer_id: int) -> int:
-        """The id that a producer gets: a new one, unless one is to be given out twice."""
-        if self.ids_again and self._last_id is not None:
-            self.ids_again -= 1
-            self.history.add("beyond", pid=self._last_id, code=SAME_ID)
-            return self._last_id
-        self._last_id = producer_id
-        return producer_id
-
     # ---- time
 
     def jump(self, node: NodeId, span: Micros) -> None:
@@ -386,6 +399,14 @@ class World:
     def note_final(self) -> None:
         """Rows for all logs as they are now, and for what nodes say of them."""
         self.observer.final(self.lives, self.placement, self.decoder)
+
+    def note_unanswered(self) -> None:
+        """Rows for requests that are still open, and one for how many lost their connection."""
+        for life in self.lives.values():
+            listener_of(life).watches.requests.final()
+        if self._lost_requests:
+            code = "request whose connection was lost"
+            self.history.add("late", code=code, aux=self._lost_requests)
 
 
 def awake(life: Life | None) -> Life | None:

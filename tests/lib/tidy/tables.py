@@ -128,6 +128,7 @@ DECIDING = (
     "sim/settings/link_times.py",
     "sim/world/log_view.py",
     "sim/world/log_watch.py",
+    "sim/world/making.py",
     "sim/world/metadata_watch.py",
     "sim/world/request_watch.py",
     "sim/ending/topics.py",
@@ -147,6 +148,7 @@ DECIDING = (
     "sim/world/observer.py",
     "sim/world/order_of_checks.py",
     "sim/world/points.py",
+    "sim/world/producer_ids.py",
     "sim/ending/probes.py",
     "sim/ending/rest.py",
     "sim/plugins/own.py",
@@ -162,6 +164,7 @@ DECIDING = (
     "sim/settings/swarm.py",
     "sim/world/tcp.py",
     "sim/settings/told.py",
+    "sim/world/submitted.py",
     "sim/world/witness.py",
     "sim/world/world.py",
 )
@@ -297,18 +300,6 @@ NAME_EACH_OTHER: list[set[str]] = [
         "sim/specification/in_sync.py",
         "sim/specification/reads.py",
         "sim/specification/state.py",
-    },
-    {
-        "sim/world/client_host.py",
-        "sim/world/in_sync_model.py",
-        "sim/world/life.py",
-        "sim/world/listener.py",
-        "sim/world/log_watch.py",
-        "sim/world/metadata_watch.py",
-        "sim/world/observer.py",
-        "sim/world/remnants.py",
-        "sim/world/request_watch.py",
-        "sim/world/world.py",
     },
 ]
 """Groups of modules that import each other for type checkers only. The list may only shrink."""

@@ -126,7 +126,7 @@ def going_by_the_wall_clock(monkeypatch):
     def idle(table, _, count=None):
         return idle_since(table, shown(table) - 1_000 * CONFIG.producer_expiry_ms, count)
 
-    monkeypatch.setattr("ottla.sim.world.life.witnessed", seen)
+    monkeypatch.setattr("ottla.sim.world.making.witnessed", seen)
     monkeypatch.setattr(ProducerTable, "apply", applied)
     monkeypatch.setattr(ProducerTable, "idle_since", idle)
 

@@ -15,7 +15,7 @@ from ottla.sim.chance.choices import Drawn
 from ottla.sim.invariants.judge import judge
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.frames import Frame, fetch
-from ottla.sim.world.request_watch import note_unanswered
+from ottla.sim.world.listener import listener_of
 from ottla.sim.world.world import SECOND, World
 
 CLIENT = 77
@@ -39,7 +39,7 @@ def ask(world, node, *requests):
 def late(world, span):
     """The `late` rows of that time and its end."""
     world.kernel.run(world.kernel.now + span)
-    note_unanswered(world)
+    world.note_unanswered()
     return [row for row in world.history.rows if row.kind == "late"]
 
 
@@ -63,9 +63,9 @@ def test_a_ticket_whose_time_was_over_at_once_is_answered_in_time(world):
     batch = read_batch(build_batch([b"x"]))
     assert isinstance(batch, RecordBatch)
     ticket = ProduceTicket(batch, -1, lambda _: None, deadline=0)
-    life.requests.begin(CLIENT, ticket)
+    listener_of(life).watches.requests.begin(CLIENT, ticket)
     world.kernel.run(world.kernel.now + 2_000)
-    life.requests.ended(ticket)
+    listener_of(life).watches.requests.ended(ticket)
     assert late(world, 0) == []
 
 
