@@ -6,7 +6,6 @@ the first message that only a leader sends, shows it. Then the votes must have a
 
 from __future__ import annotations
 
-from ottla.sim.specification.in_sync import Leading
 from ottla.sim.specification.state import Forbidden, Member
 from ottla.sim.specification.trace import NOBODY, Message
 
@@ -108,10 +107,9 @@ def lead(member: Member, term: int) -> None:
         raise Forbidden(f"a majority must vote for it in term {term}, here {votes} did")
     _promised(member, term, member.node)
     _complete(member, term)
-    member.leading = Leading(member, term, member.now)
+    member.leads(term)
     group.leaders[term] = member.node
     group.logs[term] = [*member.written.log]
-    member.acks[term] = {}
 
 
 def _majority(member: Member, term: int, *, pre: bool) -> bool:

@@ -9,9 +9,9 @@ and `least` replicas must be. A node that is slow, or was frozen, is not judged 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from ottla.sim.specification.state import Member
 from ottla.sim.specification.trace import Message
 
 _NEVER = -(1 << 62)
@@ -29,11 +29,14 @@ class Rules(NamedTuple):
 
 
 class Leading:
-    """One leadership: what counts for the replicas in sync, and for reads."""
+    """One leadership: what counts for the replicas in sync, and for reads. `acks`: by follower, up
+    to where it said that it holds this leader's log, also later on."""
 
-    def __init__(self, member: Member, term: int, now: int):
-        self.member, self.term, self.begun = member, term, now
-        self.first = len(member.written.log) + 1
+    def __init__(
+        self, term: int, now: int, *, first: int, peers: tuple[int, ...], acks: Mapping[int, int]
+    ):
+        self.term, self.begun = term, now
+        self.first = first
         """The index of its own first entry."""
         self.showable = self.first - 1
         """Up to there readers may see the log; what earlier leaders left may have been seen."""
@@ -43,6 +46,7 @@ class Leading:
         """By the number of a barrier, the step at which its first heartbeat left."""
         self.answered: dict[int, int] = {}
         """By follower, the highest barrier that it answered."""
+        self._peers, self._acks = peers, acks
         self._heard: dict[int, int] = {}
         self._vouched: dict[int, int] = {}
         self._behind: dict[int, int] = {}
@@ -72,39 +76,24 @@ class Leading:
             if since is not None and 4 * (now - since) > rules.lag:
                 self._behind[peer] = now
 
-    def show(self, rules: Rules, now: int) -> None:
-        """If enough replicas may be in sync, readers may see all that is committed."""
-        if self.most(rules, now, now) >= self.needed:
-            self.showable = max(self.showable, self.member.commit)
-
-    @property
-    def needed(self) -> int:
-        """How many replicas must be in sync."""
-        group = self.member.group
-        return min(group.minimum, len(group.voters))
-
     def most(self, rules: Rules, since: int, now: int) -> int:
         """No more than these were in sync at any time since then."""
         oldest = since - rules.lag - rules.lag // 10
         if self.begun >= oldest or self._not_judged(rules, now):
-            return len(self.member.group.voters)
+            return 1 + len(self._peers)
         return 1 + sum(self._caught_up(peer, rules) >= oldest for peer in self._peers)
 
     def least(self, rules: Rules, now: int) -> int:
-        """These are in sync, unless the node does not know yet that its term is over."""
-        if self._not_judged(rules, now) or self.member.heard > self.term:
+        """These are in sync, unless the term is over and the node does not know it yet."""
+        if self._not_judged(rules, now):
             return 1
         if now - self.begun <= rules.lag - rules.lag // 10:
-            return len(self.member.group.voters)
+            return 1 + len(self._peers)
         return 1 + sum(
             2 * (now - self._vouched.get(peer, _NEVER)) <= rules.lag
             and 4 * (now - self._behind.get(peer, _NEVER)) > 3 * rules.lag
             for peer in self._peers
         )
-
-    @property
-    def _peers(self) -> list[int]:
-        return [each for each in self.member.group.voters if each != self.member.node]
 
     def _not_judged(self, rules: Rules, now: int) -> bool:
         return now - self._slow <= rules.lag + rules.lag // 10
@@ -118,6 +107,6 @@ class Leading:
 
     def _lacks_since(self, peer: int) -> int | None:
         """When the first entry was written that it is not known to hold. None: it holds all."""
-        match = self.member.acks[self.term].get(peer, 0)
+        match = self._acks.get(peer, 0)
         place = bisect_left(self._ends, match + 1)
         return None if place == len(self._ends) else max(self._times[place], self.begun)

@@ -11,32 +11,18 @@ know all that earlier terms committed. A refusal promises nothing, but for two k
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ottla.sim.specification.in_sync import Leading, Rules
-from ottla.sim.specification.state import Forbidden, Member
+from ottla.sim.specification.state import Asked, Forbidden, Member
 from ottla.sim.specification.trace import Answer, Ask
 
 NOT_ENOUGH = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
 
 
-class Asked(NamedTuple):
-    """What was so when a request came."""
-
-    step: int
-    at: int
-    asks: Ask
-    commit: int
-    least: int
-    """How many replicas were in sync then."""
-
-
 def ask(member: Member, request: Ask) -> None:
     """A request comes."""
     member.group.minimum = request.minimum
-    leading = member.leading
-    least = 0 if leading is None else leading.least(member.rules, member.now)
-    member.asks[request.ref] = Asked(member.step, member.now, request, member.commit, least)
+    asked = Asked(member.step, member.now, request, member.commit, member.least())
+    member.asks[request.ref] = asked
 
 
 def answer(member: Member, told: Answer) -> None:
@@ -51,9 +37,9 @@ def answer(member: Member, told: Answer) -> None:
         check = _stored if told.what == "produce" else _shown
         check(member, leading, told, asked)
     elif told.error in NOT_ENOUGH and leading is not None:
-        least = min(asked.least, leading.least(rules, member.now))
-        if least >= leading.needed:
-            raise Forbidden(f"{least} replicas are in sync, {leading.needed} are needed")
+        least, needed = min(asked.least, member.least()), member.group.needed
+        if least >= needed:
+            raise Forbidden(f"{least} replicas are in sync, {needed} are needed")
     elif leading is not None and _needs_proof(member, told, asked, rules):
         _prove(member, leading, asked.step)
 
@@ -70,14 +56,14 @@ def _stored(member: Member, leading: Leading, told: Answer, asked: Asked) -> Non
         raise Forbidden(f"offset {told.offset} is not committed, only all below {end}")
     since = member.now if told.placed else asked.at
     most = leading.most(rules, since, member.now)
-    if not rules.waits_for_all and most < leading.needed:
-        raise Forbidden(f"{most} replicas can be in sync, {leading.needed} are needed")
+    if not rules.waits_for_all and most < group.needed:
+        raise Forbidden(f"{most} replicas can be in sync, {group.needed} are needed")
 
 
 def _shown(member: Member, leading: Leading, told: Answer, asked: Asked) -> None:
     """Readers see what is committed while enough replicas are in sync; never less than before."""
     rules, ends = member.rules, member.group.ends
-    leading.show(rules, member.now)
+    member.show()
     showable = ends[leading.showable]
     if told.last > leading.showable:
         raise Forbidden(f"it gives entry {told.last}, readers may see {leading.showable} entries")
@@ -86,9 +72,9 @@ def _shown(member: Member, leading: Leading, told: Answer, asked: Asked) -> None
     if told.offset < leading.shown:
         raise Forbidden(f"it showed offsets below {leading.shown} before")
     leading.shown = told.offset
-    least = min(asked.least, leading.least(rules, member.now))
+    least = min(asked.least, member.least())
     held = not rules.waits_for_all and told.offset < ends[asked.commit]
-    if held and least >= leading.needed:
+    if held and least >= member.group.needed:
         known = ends[asked.commit]
         raise Forbidden(f"it knew all below {known} committed, and {least} replicas are in sync")
 

@@ -42,8 +42,7 @@ def hear_ack(member: Member, message: Message) -> None:
         acks = member.acks[message.term]
         acks[message.sender] = max(acks.get(message.sender, 0), message.log_index)
         advance(member)
-    if leading is not None:
-        leading.show(member.rules, member.now)
+    member.show()
 
 
 def hear_confirmation(member: Member, message: Message) -> None:
@@ -57,7 +56,7 @@ def hear_life(member: Member, message: Message) -> None:
     """Note that another node lives."""
     if member.leading is not None:
         member.leading.heard(message, member.now)
-        member.leading.show(member.rules, member.now)
+        member.show()
 
 
 def hear_snapshot(member: Member, message: Message) -> None:
@@ -283,8 +282,7 @@ def commit(member: Member, index: int) -> None:
         raise Forbidden(f"its log has {len(member.written.log)} entries")
     member.group.commit(member.written.log, index)
     member.commit = index
-    if member.leading is not None:
-        member.leading.show(member.rules, member.now)
+    member.show()
     if member.group.leaders.get(member.written.term) == member.node:
         commits = member.group.commits
         commits[member.written.term] = max(commits.get(member.written.term, 0), index)

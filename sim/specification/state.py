@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from ottla.sim.specification.trace import NOBODY, Entry, Message, Write
-
-if TYPE_CHECKING:
-    from ottla.sim.specification.in_sync import Leading, Rules
-    from ottla.sim.specification.reads import Asked
+from ottla.sim.specification.in_sync import Leading, Rules
+from ottla.sim.specification.trace import NOBODY, Ask, Entry, Message, Write
 
 
 class Forbidden(Exception):  # noqa: N818 - it names what a step is
@@ -88,6 +85,11 @@ class Group:
         """How many members make one."""
         return len(self.voters) // 2 + 1
 
+    @property
+    def needed(self) -> int:
+        """How many replicas must be in sync."""
+        return min(self.minimum, len(self.voters))
+
     def commit(self, log: Sequence[Entry], index: int) -> None:
         """A log is committed up to `index`. Raises `Forbidden` if another log was (State Machine
         Safety)."""
@@ -101,6 +103,17 @@ class Group:
         for entry in log[known:index]:
             self.committed.append(entry)
             self.ends.append(self.ends[-1] + entry.records)
+
+
+class Asked(NamedTuple):
+    """What was so when a request came."""
+
+    step: int
+    at: int
+    asks: Ask
+    commit: int
+    least: int
+    """How many replicas were in sync then."""
 
 
 class Member:
@@ -146,6 +159,27 @@ class Member:
         size."""
         self.snapshots: set[tuple[int, int]] = set()
         """Index and term of the snapshots it has stored."""
+
+    def leads(self, term: int) -> None:
+        """A leadership begins, and nobody has said yet that it holds its log."""
+        acks = self.acks[term] = {}
+        peers = tuple(each for each in self.group.voters if each != self.node)
+        first = len(self.written.log) + 1
+        self.leading = Leading(term, self.now, first=first, peers=peers, acks=acks)
+
+    def show(self) -> None:
+        """If it leads and enough replicas may be in sync, readers may see all that it knows
+        committed."""
+        leading, now = self.leading, self.now
+        if leading is not None and leading.most(self.rules, now, now) >= self.group.needed:
+            leading.showable = max(leading.showable, self.commit)
+
+    def least(self) -> int:
+        """No fewer replicas are in sync; 0 if it does not lead. If it heard of a newer term, its
+        own may be over."""
+        if self.leading is None:
+            return 0
+        return 1 if self.heard > self.leading.term else self.leading.least(self.rules, self.now)
 
     def opens(self, voters: tuple[int, ...]) -> None:
         """Its disk has the group now."""

@@ -9,14 +9,13 @@ import pytest
 from ottla.sim.chance import outside
 from tidy import docs
 from tidy.reached import (
-    groups_that_name_each_other,
     import_cycle,
     imported_by_runs,
     left_out,
 )
 from tidy.rules import RULES
 from tidy.source import ROOTS, Source, Violation, repository, sources
-from tidy.tables import APART, DECIDING, NAME_EACH_OTHER
+from tidy.tables import APART, DECIDING
 from tidy.types import MOST_ANY, any_lines
 
 ROOT = repository()
@@ -55,26 +54,15 @@ def test_no_modules_import_each_other(files):
     assert import_cycle(files) == []
 
 
-def test_no_modules_name_each_other_but_those_of_a_list_that_shrinks(files):
-    """A module that left its group leaves the list, too (docs/decisions/0038)."""
-    assert groups_that_name_each_other(files) == NAME_EACH_OTHER
-
-
 def test_modules_that_import_each_other_are_found():
+    """Also where the import is hidden in a function, or from all but type checkers."""
     one = Source("log/one.py", "from ottla.log.two import Two")
     lazy = "def make():\n    from ottla.log.one import One"
     typed = "if TYPE_CHECKING:\n    from ottla.log.one import One"
-    assert set(import_cycle([one, Source("log/two.py", lazy)])) == {"log/one.py", "log/two.py"}
-    assert import_cycle([one, Source("log/two.py", typed)]) == []
-
-
-def test_modules_that_name_each_other_for_type_checkers_are_found():
-    above = Source("log/above.py", "from ottla.log.one import One")
-    one = Source("log/one.py", "from ottla.log.two import Two")
-    two = "if TYPE_CHECKING:\n    from ottla.log.one import One"
-    files = [above, one, Source("log/two.py", two)]
-    assert groups_that_name_each_other(files) == [{"log/one.py", "log/two.py"}]
-    assert groups_that_name_each_other(files[:2]) == []
+    for two in (lazy, typed):
+        files = [one, Source("log/two.py", two)]
+        assert set(import_cycle(files)) == {"log/one.py", "log/two.py"}
+    assert import_cycle([one, Source("log/two.py", "")]) == []
 
 
 def test_all_that_a_simulated_run_imports_decides_or_is_named(files):

@@ -28,42 +28,15 @@ def imported_by_runs(files: Sequence[Source], start: str = START) -> set[str]:
 
 
 def import_cycle(files: Sequence[Source]) -> list[str]:
-    """The paths of some modules that import each other when they run; empty if there are none."""
+    """The paths of some modules that import each other, be it inside functions or for type checkers
+    only; empty if there are none."""
     known = {file.path for file in files}
-    graph = {file.path: known.intersection(imported_when_run(file)) for file in files}
+    graph = {file.path: known.intersection(imported(file)) for file in files}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         return list(error.args[1])
     return []
-
-
-def groups_that_name_each_other(files: Sequence[Source]) -> list[set[str]]:
-    """The paths of modules that import each other, by group; imports for type checkers count. Not
-    those of tests, which no module imports."""
-    own = [file for file in files if not file.path.startswith("tests/")]
-    known = {file.path for file in own}
-    graph = {file.path: known.intersection(imported(file)) for file in own}
-    before = -1
-    while len(graph) != before:  # a module that imports none of the others is in no group
-        before = len(graph)
-        graph = {path: graph.keys() & seen for path, seen in graph.items() if graph.keys() & seen}
-    reach = {path: _reached(graph, path) for path in graph}
-    groups: list[set[str]] = []
-    for path in sorted(graph):
-        if path in reach[path] and not any(path in group for group in groups):
-            groups.append({each for each in reach[path] if path in reach[each]})
-    return groups
-
-
-def _reached(graph: Mapping[str, Collection[str]], start: str) -> set[str]:
-    waiting, found = list(graph[start]), set[str]()
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            waiting += graph[path]
-    return found
 
 
 def left_out(reached: Collection[str], apart: Mapping[str, str] = APART) -> list[str]:

@@ -293,13 +293,3 @@ CONFINED = {
 def lies_in(path: str, places: tuple[str, ...]) -> bool:
     """Whether a path is one of the places or below one that ends in a slash."""
     return any(path.startswith(p) if p.endswith("/") else path == p for p in places)
-
-
-NAME_EACH_OTHER: list[set[str]] = [
-    {
-        "sim/specification/in_sync.py",
-        "sim/specification/reads.py",
-        "sim/specification/state.py",
-    },
-]
-"""Groups of modules that import each other for type checkers only. The list may only shrink."""
