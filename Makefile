@@ -48,7 +48,7 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 	@rm -rf out/study-acks
 	$(BIN)/ottla study run acks --seeds 3 --jobs 2 --out out/study-acks
 
-kafka: install  ## start Apache Kafka 4.3.1 to compare with, until Ctrl-C (needs Java 17 and Maven)
+kafka: install  ## start Apache Kafka to compare with, until Ctrl-C (ARGS="--version 3.9.1"; needs Java 17, Maven)
 	$(BIN)/python tests/lib/compare_kafka.py $(ARGS)
 
 kafka-nodes: install  ## play the cases with several nodes to three brokers of Apache Kafka 4.3.1 (minutes)

@@ -65,6 +65,14 @@ _REDPANDA_25_3 = Rulebook(
     newer_epoch_wipes=True,
 )
 
+_KAFKA_4_3 = Rulebook(
+    name="kafka-4.3",
+    rules=KAFKA_4_3,
+    window=5,
+    gap_after_barrier=False,
+    appended_counts=True,
+)
+
 _ALL = (
     Rulebook(
         name="reference",
@@ -78,13 +86,8 @@ _ALL = (
         window=5,
         gap_after_barrier=True,
     ),
-    Rulebook(
-        name="kafka-4.3",
-        rules=KAFKA_4_3,
-        window=5,
-        gap_after_barrier=False,
-        appended_counts=True,
-    ),
+    _KAFKA_4_3,
+    replace(_KAFKA_4_3, name="kafka-3.9"),
     _REDPANDA_25_3,
     replace(_REDPANDA_25_3, name="redpanda-24.3", rules=REDPANDA_24_3),
     Rulebook(

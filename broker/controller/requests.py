@@ -72,7 +72,7 @@ def _resolve_creation(
     taken = catalog.name_refused(name)
     if taken is not None:
         return taken
-    why = config_refusal(configs)
+    why = config_refusal(configs, config)
     if why:
         return refused(ErrorCode.INVALID_CONFIG, why)
     shape = _assigned(command, nodes) if command.assignments else _counted(command, nodes, config)

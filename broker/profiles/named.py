@@ -24,6 +24,22 @@ _REDPANDA_24_3 = Profile(
     keeps_from_log_start=True,
 )
 
+_KAFKA_4_3 = Profile(
+    rulebook=RULEBOOKS["kafka-4.3"],
+    summary="Apache Kafka 4.3 as measured on 4.3.1, with Raft in the place of its replication.",
+    one_at_a_time=True,
+    last_twin_counts=True,
+    waits_for_all_in_sync=True,
+    expires_by_timestamp=True,
+)
+_KAFKA_3_9 = replace(
+    _KAFKA_4_3,
+    rulebook=RULEBOOKS["kafka-3.9"],
+    summary="Apache Kafka 3.9 as measured on 3.9.1, where it differs from 4.3.",
+    before_kip_1030=True,
+    newest={0: 11, 15: 5, 60: 1, 68: 0, 69: 0},
+)
+
 PROFILES: tuple[Profile, ...] = (
     Profile(
         rulebook=RULEBOOKS["reference"],
@@ -33,14 +49,8 @@ PROFILES: tuple[Profile, ...] = (
         rulebook=RULEBOOKS["reference-strict"],
         summary="As `reference`, but an unknown producer begins at 0 or where it was forgotten.",
     ),
-    Profile(
-        rulebook=RULEBOOKS["kafka-4.3"],
-        summary="Apache Kafka 4.3 as measured on 4.3.1, with Raft in the place of its replication.",
-        one_at_a_time=True,
-        last_twin_counts=True,
-        waits_for_all_in_sync=True,
-        expires_by_timestamp=True,
-    ),
+    _KAFKA_4_3,
+    _KAFKA_3_9,
     _REDPANDA_24_3,
     replace(
         _REDPANDA_24_3,

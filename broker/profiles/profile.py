@@ -6,7 +6,8 @@ of other rooms. Code asks for the switch that it needs, never for the profile's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ottla.idempotency.rulebooks import Rulebook
 
@@ -66,6 +67,13 @@ class Profile:
     keeps_from_log_start: bool = False
     """Whether after a restart from a snapshot no batch below its log start is known any more, nor a
     producer that had no other (RP-RAFT-SNAPSHOT; `ottla.broker.partition.snapshots`)."""
+
+    before_kip_1030: bool = False
+    """Whether records may be as far ahead of the clock as they like unless their topic limits
+    that, and a segment may have 14 bytes (`ottla.broker.topics.configs`)."""
+    newest: Mapping[int, int] = field(default_factory=dict)
+    """By API key: the newest version that is served, if it is older than the newest one that Ottla
+    knows; -1: the broker has no such API (`ottla.broker.wire.api.table`)."""
 
     @property
     def plain_produce(self) -> bool:

@@ -22,6 +22,7 @@ from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from ottla.broker.config import ClusterConfig
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.topics.config_types import (
     BOOLEAN,
     DOUBLE,
@@ -39,6 +40,9 @@ from ottla.log.types import Unpacked
 
 _INT64_MAX = 2**63 - 1
 _WEEK_MS = 604_800_000
+_HOUR_MS = 3_600_000
+_OLD_MESSAGE_BYTES = 14
+"""The least that a message set of magic 0 has."""
 LOG_APPEND_TIME = "LogAppendTime"
 COMPRESSIONS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
@@ -71,6 +75,13 @@ class TopicConfig(NamedTuple):
     promises: Callable[[Unpacked], str] = lambda _: ""
     """In a row *only as it is*: why a value that Kafka accepts is refused here; empty: it is
     not."""
+    older_type: ConfigType | None = None
+    """The type before KIP-1030, if it was another one."""
+
+    def type_in(self, settings: ClusterConfig) -> ConfigType:
+        """The type in a cluster of these settings."""
+        older = self.older_type
+        return older if older is not None and _before_kip_1030(settings) else self.type
 
     def default_in(self, settings: ClusterConfig) -> str:
         """The value in a cluster of these settings if the topic does not set it."""
@@ -83,6 +94,10 @@ class ConfigValue(NamedTuple):
     name: str
     value: str
     source: ConfigSource
+
+
+def _before_kip_1030(settings: ClusterConfig) -> bool:
+    return profile_named(settings.profile).before_kip_1030
 
 
 def _only(
@@ -176,7 +191,7 @@ _ROWS: tuple[TopicConfig, ...] = (
     TopicConfig(
         "message.timestamp.after.max.ms",
         long_type(0),
-        "3600000",
+        lambda settings: str(_INT64_MAX if _before_kip_1030(settings) else _HOUR_MS),
         _SERVED,
         "how far ahead of the broker's clock a record's time may be",
     ),
@@ -245,6 +260,7 @@ _ROWS: tuple[TopicConfig, ...] = (
         str(1 << 30),
         _SERVED,
         "no batch larger than a segment is accepted (RECORD_LIST_TOO_LARGE); there are no segments",
+        older_type=int_type(_OLD_MESSAGE_BYTES),
     ),
     TopicConfig("segment.index.bytes", int_type(4), "10485760", _NONE, _NO_SEGMENTS),
     TopicConfig("segment.jitter.ms", long_type(0), "0", _NONE, _NO_SEGMENTS),
@@ -262,8 +278,12 @@ TOPIC_CONFIGS: Mapping[str, TopicConfig] = {row.name: row for row in _ROWS}
 """All configs by name, in alphabetical order."""
 
 
-def refusal(configs: Mapping[str, str | None]) -> str:
-    """Why these configs cannot be set on a topic (INVALID_CONFIG); empty if they can.
+_PLAIN = ClusterConfig()
+
+
+def refusal(configs: Mapping[str, str | None], settings: ClusterConfig = _PLAIN) -> str:
+    """Why these configs cannot be set on a topic (INVALID_CONFIG) in a cluster of these settings;
+    empty if they can.
 
     The checks are in Kafka's order: nulls, names, values, values that contradict each other.
     """
@@ -274,24 +294,24 @@ def refusal(configs: Mapping[str, str | None]) -> str:
         if name not in TOPIC_CONFIGS:
             return f"Unknown topic config name: {name}"
     for name, value in configs.items():
-        why = _value_refusal(TOPIC_CONFIGS[name], value or "")
+        why = _value_refusal(TOPIC_CONFIGS[name], value or "", settings)
         if why:
             return why
-    return _contradiction(configs)
+    return _contradiction(configs, settings)
 
 
-def _value_refusal(row: TopicConfig, value: str) -> str:
-    why = refusal_of(row.type, row.name, value)
+def _value_refusal(row: TopicConfig, value: str, settings: ClusterConfig) -> str:
+    kind = row.type_in(settings)
+    why = refusal_of(kind, row.name, value)
     if why:
         return why
-    promise = row.promises(row.type.read(row.name, value))
+    promise = row.promises(kind.read(row.name, value))
     if promise.endswith("."):  # Kafka's whole message
         return promise
     return invalid(row.name, value, promise) if promise else ""
 
 
-def _contradiction(configs: Mapping[str, str | None]) -> str:
-    settings = ClusterConfig()
+def _contradiction(configs: Mapping[str, str | None], settings: ClusterConfig) -> str:
     names = ("min.compaction.lag.ms", "max.compaction.lag.ms")
     given = {name: value for name, value in configs.items() if value is not None}
     least, most = (integer(name, given, settings) for name in names)
@@ -303,7 +323,7 @@ def _contradiction(configs: Mapping[str, str | None]) -> str:
 def describe(configs: Mapping[str, str], settings: ClusterConfig) -> list[ConfigValue]:
     """All configs of a topic that sets `configs`, with their present values, in alphabetical
     order."""
-    plain = ClusterConfig()
+    plain = ClusterConfig(profile=settings.profile)
     values = []
     for row in TOPIC_CONFIGS.values():
         default = row.default_in(settings)
@@ -330,10 +350,11 @@ def _in_force(name: str, configs: Mapping[str, str], settings: ClusterConfig) ->
     """A config's present value. If its text cannot be read (another version wrote the log), the
     value is the default."""
     row = TOPIC_CONFIGS[name]
+    kind = row.type_in(settings)
     try:
-        return row.type.read(name, configs.get(name, row.default_in(settings)))
+        return kind.read(name, configs.get(name, row.default_in(settings)))
     except UnreadableError:
-        return row.type.read(name, row.default_in(settings))
+        return kind.read(name, row.default_in(settings))
 
 
 def text(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> str:

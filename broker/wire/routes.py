@@ -6,7 +6,7 @@ handlers take milliseconds to import, and a broker uses only a dozen of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from ottla.broker.errors import FrameError
@@ -47,17 +47,19 @@ class Routes(dict[int, Route]):
     ran in the process before.
     """
 
-    def __init__(self, *, short: bool = True):
+    def __init__(self, *, short: bool = True, newest: Mapping[int, int] = table.NO_LIMITS):
         super().__init__()
         self._short = short
         """Whether Produce may take its short cut."""
+        self._newest = newest
+        """`Profile.newest`."""
 
     def find(self, key: int, version: int) -> Route:
         """The route of an API and version, made if it is the first time. Raises `FrameError`."""
         return self.get(key * 65536 + version) or self._make(key, version)
 
     def _make(self, key: int, version: int) -> Route:
-        if not table.serves(key, version):
+        if not table.serves(key, version, self._newest):
             if key != API_VERSIONS_KEY:
                 raise FrameError(f"API {key} version {version} is not served")
             # ApiVersions is answered in every version; the body of an unknown version is not read.

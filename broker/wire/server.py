@@ -34,7 +34,8 @@ class Server:
 
     def __init__(self, host: Host):
         self.host = host
-        self._routes = Routes(short=profile_named(host.config.profile).plain_produce)
+        profile = profile_named(host.config.profile)
+        self._routes = Routes(short=profile.plain_produce, newest=profile.newest)
         self.loop = asyncio.get_running_loop()
         self.paused = False
         self.address: tuple[str, int] = ("", 0)

@@ -225,7 +225,7 @@ def test_kafka_without_java_is_told_in_one_line(tmp_path):
     done = make_kafka(tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        "ottla: Maven fetches Kafka, once",
+        "ottla: Maven fetches Kafka 4.3.1, once",
         "ottla: mvn ended with status 3, see above",
     ]
 

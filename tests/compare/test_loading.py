@@ -154,8 +154,8 @@ REFUSED = {
     ),
     # A misspelt profile was never read, so what the case says of it was never looked at.
     "a profile that there is not": (
-        STEP + '[steps.differs."reference, kafka-3.9"]\nbase_offset = 1\n',
-        r"steps\[1\].differs.reference, kafka-3.9 is kafka-3.9; did you mean kafka-4.3",
+        STEP + '[steps.differs."reference, kafka-4.2"]\nbase_offset = 1\n',
+        r"steps\[1\].differs.reference, kafka-4.2 is kafka-4.2; did you mean kafka-4.3",
     ),
     "a topic that is absent": (
         'absent = ["t"]\n' + STEP,

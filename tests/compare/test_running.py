@@ -42,7 +42,8 @@ NEWEST = profile_named(AGAINST).name
 """What `ottla compare` takes if no profile is named."""
 
 ALL = [each.name for each in PROFILES]
-BY_NIGHT = ("redpanda-24.3", "redpanda-25.3")
+OLDER = [each for each in ALL if each.startswith("kafka-") and each != NEWEST]
+BY_NIGHT = ("redpanda-24.3", "redpanda-25.3", *OLDER)
 """Over TCP they cost 15 s each, and have no code of their own there but for what in process runs,
 too."""
 
@@ -186,8 +187,8 @@ def test_every_source_of_a_case_is_on_the_page_of_sources():
 
 
 def test_every_recording_has_its_case():
-    found = [path.relative_to(RECORDED) for path in RECORDED.rglob("*.json")]
-    recorded = {path.with_suffix("").as_posix() for path in found} - {"broker"}
+    found = [path.relative_to(RECORDED) for path in RECORDED.rglob("*.json*")]
+    recorded = {path.as_posix().partition(".")[0] for path in found} - {"broker"}
     assert recorded == set(NAMES)
 
 

@@ -63,7 +63,9 @@ class TableMachine(RuleBasedStateMachine):
         self.follower = self.fresh()
         self.reached = 0
         name = self.rulebook.name
-        self.naive = NaiveTable(ROOM, strict=name == "reference-strict", kafka=name == "kafka-4.3")
+        self.naive = NaiveTable(
+            ROOM, strict=name == "reference-strict", kafka=name.startswith("kafka")
+        )
         self.flying: list[Flying] = []
         self.tokens = 0
 

@@ -1,7 +1,9 @@
-"""`make kafka`: a node of Apache Kafka 4.3.1 from its Maven artifacts, until Ctrl-C.
+"""`make kafka`: a node of Apache Kafka from its Maven artifacts, until Ctrl-C.
 
-It needs Java 17 and Maven. Everything lies in a folder (`out/kafka`), whose data are deleted at
-each start. It prints `ready bootstrap=HOST:PORT`, as `ottla up` does. `--port N` chooses the port.
+It needs Java 17 and Maven. `--version` chooses one of `VERSIONS`; 2.8 has a ZooKeeper beside it, in
+a process of its own. Everything lies in a folder of that version (`out/kafka/4.3.1`), whose data
+are deleted at each start. It prints `ready bootstrap=HOST:PORT`, as `ottla up` does. `--port N`
+chooses the port; the controller or ZooKeeper listens on the next one.
 """
 
 from __future__ import annotations
@@ -13,11 +15,16 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1] / "compare" / "kafka"
 OUT = Path("out/kafka")
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+NEWEST = "4.3.1"
+WITH_ZOOKEEPER = ("2.8.2",)
+VERSIONS = (NEWEST, "3.9.1", *WITH_ZOOKEEPER)
 READY_SECONDS = 120
 _LOG = "-Dorg.slf4j.simpleLogger"
 _REFUSALS = (
@@ -30,23 +37,33 @@ _REFUSALS = (
 QUIET = (f"{_LOG}.defaultLogLevel=warn", *(f"{_LOG}.log.{name}=off" for name in _REFUSALS))
 
 
-def class_path() -> str:
-    """Kafka's class path; Maven fetches what is missing."""
-    file = OUT.resolve() / "classpath.txt"
+def folder_of(version: str) -> Path:
+    """Where all of a version lies; it is made if it is not there."""
+    found = OUT.resolve() / version
+    found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def class_path(version: str = NEWEST) -> str:
+    """The class path of a version of Kafka; Maven fetches what is missing."""
+    file = folder_of(version) / "classpath.txt"
     if not file.exists():
-        sys.stderr.write("ottla: Maven fetches Kafka, once\n")
+        sys.stderr.write(f"ottla: Maven fetches Kafka {version}, once\n")
         command = ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:build-classpath"]
-        subprocess.run([*command, f"-Dmdep.outputFile={file}"], check=True)
+        chosen = [f"-Dkafka.version={version}", f"-Dmdep.outputFile={file}"]
+        subprocess.run([*command, *chosen], check=True)
     return file.read_text(encoding="utf-8")
 
 
-def settings(port: int) -> Path:
+def settings(version: str, port: int) -> Path:
     """The node's settings as a file."""
-    text = (HERE / "server.properties").read_text(encoding="utf-8")
-    filled = {"$DATA": OUT.resolve() / "data", "$PORT": port, "$CONTROLLER": port + 1}
-    for name, value in filled.items():
-        text = text.replace(name, str(value))
-    path = OUT / "server.properties"
+    name = "zookeeper.properties" if version in WITH_ZOOKEEPER else "server.properties"
+    text = (HERE / name).read_text(encoding="utf-8")
+    folder = folder_of(version)
+    filled = {"$DATA": folder / "data", "$PORT": port, "$CONTROLLER": port + 1}
+    for key, value in filled.items():
+        text = text.replace(key, str(value))
+    path = folder / "server.properties"
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -78,30 +95,65 @@ def run() -> int:
     """Start Kafka, and wait for its end."""
     parser = argparse.ArgumentParser(prog="make kafka")
     parser.add_argument("--port", type=int, default=19092)
-    port = parser.parse_args().port
+    parser.add_argument("--version", choices=VERSIONS, default=NEWEST)
+    chosen = parser.parse_args()
+    port, version = chosen.port, chosen.version
     if answers(port):
         sys.stderr.write(f"ottla: port {port} is in use; choose another: ARGS='--port N'\n")
         return 2
     if missing():
         sys.stderr.write(f"ottla: Kafka needs Java 17 and Maven; missing: {missing()}\n")
         return 2
-    OUT.mkdir(parents=True, exist_ok=True)
-    java, properties = ["java", *QUIET, "-cp", class_path()], settings(port)
-    shutil.rmtree(OUT / "data", ignore_errors=True)
+    java, properties = ["java", *QUIET, "-cp", class_path(version)], settings(version, port)
+    data = folder_of(version) / "data"
+    shutil.rmtree(data, ignore_errors=True)
+    if version in WITH_ZOOKEEPER:
+        with zookeeper([*java, "-Xmx128M"], port + 1, data / "zookeeper"):
+            return serve([*java, "-Xmx768M", "kafka.Kafka", str(properties)], port)
     form = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
     subprocess.run([*java, *form], check=True, stdout=subprocess.DEVNULL)
-    kafka = subprocess.Popen([*java, "-Xmx768M", "kafka.Kafka", str(properties)])
+    return serve([*java, "-Xmx768M", "kafka.Kafka", str(properties)], port)
+
+
+@contextmanager
+def zookeeper(java: list[str], port: int, data: Path) -> Iterator[None]:
+    """A ZooKeeper on the loopback interface, until the block ends. Its port is bound before Kafka
+    begins, and Kafka itself waits until it serves."""
+    data.mkdir(parents=True)
+    main_class = "org.apache.zookeeper.server.ZooKeeperServerMain"
+    file = data.parent / "zookeeper.cfg"
+    lines = (f"dataDir={data}", f"clientPort={port}", "clientPortAddress=127.0.0.1")
+    file.write_text("\n".join((*lines, "admin.enableServer=false", "")), encoding="utf-8")
+    process = subprocess.Popen([*java, main_class, str(file)])
+    try:
+        await_port(process, port)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def await_port(process: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait until the process listens there; false if it ends before, or takes too long."""
+    until = time.monotonic() + READY_SECONDS
+    while process.poll() is None and time.monotonic() < until:
+        if answers(port):
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def serve(command: list[str], port: int) -> int:
+    """Run Kafka until its end, and return its status."""
+    kafka = subprocess.Popen(command)
     signal.signal(signal.SIGTERM, lambda *_: kafka.terminate())
     try:
-        until = time.monotonic() + READY_SECONDS
-        while kafka.poll() is None and not answers(port) and time.monotonic() < until:
-            time.sleep(0.2)
-        if kafka.poll() is None and not answers(port):
-            sys.stderr.write(f"ottla: Kafka does not answer after {READY_SECONDS} s\n")
-            kafka.terminate()
-        elif kafka.poll() is None:
+        if await_port(kafka, port):
             sys.stdout.write(f"ready bootstrap=127.0.0.1:{port}\n")
             sys.stdout.flush()
+        elif kafka.poll() is None:
+            sys.stderr.write(f"ottla: Kafka does not answer after {READY_SECONDS} s\n")
+            kafka.terminate()
         return kafka.wait()
     except KeyboardInterrupt:
         kafka.terminate()

@@ -67,15 +67,17 @@ def rules_markdown(profiles: Sequence[Profile]) -> str:
         other = max(profiles[:number], key=lambda each: len({*each.rulebook.rules} & {*rules}))
         known = other.rulebook.rules
         gone = ", ".join(f"`{row.label}`" for row in known if row not in rules)
-        text = f"{profile.summary} Its rows are those of `{other.name}` without {gone}, and:"
-        parts += _section(profile, text, (row for row in rules if row not in known))
+        text = f"{profile.summary} Its rows are those of `{other.name}`"
+        text += f" without {gone}, and:" if gone else "."
+        parts += _section(profile, text, [row for row in rules if row not in known])
     return "".join(parts)
 
 
 def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
     rulebook = profile.rulebook
     yield f"\n## Profile `{profile.name}`\n\n{wrapped(text)}\n"
-    yield _ROWS
+    rows = list(rows)
+    yield _ROWS if rows else ""
     yield from (_row(row, rulebook.gap_after_barrier) for row in rows)
     yield _SWITCHES
     yield f"| finished batches remembered per producer | {rulebook.window} |\n"
@@ -107,6 +109,8 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
         ("records of any time are stored", profile.times_unlimited),
         ("another replica's snapshot brings no producers", profile.installs_no_producers),
         ("a restart forgets batches below the log start", profile.keeps_from_log_start),
+        ("times ahead have no limit of their own, segments 14 bytes", profile.before_kip_1030),
+        ("only older versions of some APIs are served", bool(profile.newest)),
     ):
         yield f"| {told} | {'yes' if holds else 'no'} |\n"
 

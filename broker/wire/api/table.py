@@ -18,6 +18,7 @@ so Kafka 4.x advertises 0-2 and closes the connection if they are used (KAFKA-18
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -65,9 +66,26 @@ TABLE: tuple[Api, ...] = (
 )
 
 BY_KEY: dict[int, Api] = {row.key: row for row in TABLE}
+NO_LIMITS: Mapping[int, int] = {}
+"""All versions of the table are served."""
 
 
-def serves(key: int, version: int) -> bool:
-    """Whether requests of this API and version are answered."""
+def up_to(newest: Mapping[int, int]) -> tuple[Api, ...]:
+    """The table of a broker whose newest versions are these, by key (`Profile.newest`); an API
+    whose newest version is -1, it does not have."""
+    return tuple(
+        row._replace(served=_until(row.served, last), advertised=_until(row.advertised, last))
+        for row in TABLE
+        if (last := newest.get(row.key, row.served[1])) >= row.served[0]
+    )
+
+
+def _until(versions: tuple[int, int], last: int) -> tuple[int, int]:
+    return versions[0], min(versions[1], last)
+
+
+def serves(key: int, version: int, newest: Mapping[int, int] = NO_LIMITS) -> bool:
+    """Whether requests of this API and version are answered, with no version above `newest`."""
     row = BY_KEY.get(key)
-    return row is not None and row.served[0] <= version <= row.served[1]
+    served = row is not None and row.served[0] <= version <= row.served[1]
+    return served and version <= newest.get(key, version)

@@ -1,13 +1,16 @@
 """Recordings: what a broker answered, kept as files, so that it can be compared when it is gone.
 
 A folder has `broker.json` (who was recorded, and the versions it serves) and a JSON file for each
-case, with the bytes of each request and answer. A recording of a case that has changed since is
-refused, because the requests are compared byte for byte; only correlation ids may differ.
+case, with the bytes of each request and answer; a large one is packed (`NAME.json.gz`). A recording
+of a case that has changed since is refused, because the requests are compared byte for byte; only
+correlation ids may differ.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +21,8 @@ from ottla.compare.requests import Situation, Versions, frame_of, with_correlati
 from ottla.compare.transcript import Reply, Transcript, reply_to, resolver
 
 BROKER_FILE = "broker.json"
+LARGE = 1 << 16
+"""Characters from which on a recording is packed: requests of a megabyte are mostly one byte."""
 
 
 def record_broker(folder: Path, name: str, versions: Versions) -> None:
@@ -43,7 +48,17 @@ def record(folder: Path, played: Transcript) -> None:
         for each in played.replies
     ]
     told = {"now": played.now, "names": dict(played.names), "replies": replies}
-    path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(told, indent=1) + "\n"
+    if len(text) < LARGE:
+        _packed(path).unlink(missing_ok=True)
+        path.write_text(text, encoding="utf-8")
+    else:
+        path.unlink(missing_ok=True)
+        _packed(path).write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _packed(path: Path) -> Path:
+    return path.with_name(f"{path.name}.gz")
 
 
 class RecordedBroker:
@@ -79,7 +94,7 @@ class RecordedBroker:
         """What was answered. Raises `CompareError` if this case was not recorded, and
         `UnplayableError` if it is one that most brokers cannot play."""
         path = self._folder / f"{case.name}.json"
-        if case.own_cluster and not path.exists():
+        if case.own_cluster and not (path.exists() or _packed(path).exists()):
             raise UnplayableError("this case needs a cluster of its own, and was not recorded")
         told = _read(path)
         found: Transcript = _value(path, lambda: self._transcript(case, versions, told))
@@ -119,12 +134,15 @@ def _same(ask: object, request: bytes, situation: Situation) -> bool:
 
 def _read(path: Path) -> Any:
     try:
+        packed = _packed(path)
+        if packed.exists():
+            return json.loads(gzip.decompress(packed.read_bytes()))
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CompareError(f"{path}: there is no such recording; make it with --record") from None
     except OSError as error:
         raise CompareError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, EOFError, zlib.error) as error:
         raise CompareError(
             f"{path}: is no recording ({error}); make it anew with --record"
         ) from None

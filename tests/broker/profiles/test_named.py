@@ -17,9 +17,9 @@ def test_an_unknown_name_lists_what_exists():
 
 
 def test_an_unknown_name_lists_the_aliases_too():
-    """A user of `kafka-3.9` was not told that `kafka` is a name."""
+    """A user of `kafka-3.8` was not told that `kafka` is a name."""
     with pytest.raises(UnknownProfileError) as refused:
-        profile_named("kafka-3.9")
+        profile_named("kafka-3.8")
     for alias, name in ALIASES.items():
         assert f"{alias} (that is {name})" in str(refused.value)
 

@@ -187,3 +187,17 @@ def test_a_value_that_cannot_be_read_is_as_if_nothing_had_been_said(stored):
     assert text("message.timestamp.type", {"message.timestamp.type": stored}, settings) == (
         "CreateTime"
     )
+
+
+@pytest.mark.parametrize(("profile", "least"), [("kafka-3.9", 14), ("kafka-4.3", 1 << 20)])
+def test_before_kip_1030_a_segment_may_be_tiny(profile, least):
+    settings = ClusterConfig(profile=profile)
+    assert refusal({"segment.bytes": str(least)}, settings) == ""
+    assert refusal({"segment.bytes": str(least - 1)}, settings).endswith(f"at least {least}")
+    assert integer("segment.bytes", {"segment.bytes": str(least)}, settings) == least
+
+
+def test_before_kip_1030_no_time_is_too_far_ahead_and_that_is_the_default():
+    name, most = "message.timestamp.after.max.ms", str(2**63 - 1)
+    found = {each.name: each for each in describe({}, ClusterConfig(profile="kafka-3.9"))}
+    assert found[name] == ConfigValue(name, most, ConfigSource.DEFAULT)

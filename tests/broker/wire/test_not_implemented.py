@@ -193,7 +193,7 @@ async def stored_and_found(batch, most=1_048_588, *, whole=False):
         return told if whole else told.error_code, found.batches
 
 
-@pytest.mark.parametrize("profile", ["kafka-3.9", "redpanda-23.3"])
+@pytest.mark.parametrize("profile", ["kafka-3.8", "redpanda-23.3"])
 def test_other_profiles_are_refused_before_anything_starts(profile):
     with pytest.raises(ConfigError, match=f"no profile '{profile}'; there are: reference"):
         Cluster(nodes=1, profile=profile)
