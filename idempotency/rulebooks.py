@@ -88,6 +88,7 @@ _ALL = (
     ),
     _KAFKA_4_3,
     replace(_KAFKA_4_3, name="kafka-3.9"),
+    replace(_KAFKA_4_3, name="kafka-2.8"),
     _REDPANDA_25_3,
     replace(_REDPANDA_25_3, name="redpanda-24.3", rules=REDPANDA_24_3),
     Rulebook(

@@ -87,10 +87,13 @@ Looking: TypeAlias = Generator[None, None, RecordBatch | Flaw]
 
 @dataclass(frozen=True, slots=True)
 class RecordRules:
-    """What a topic requires of its records: three of its configs."""
+    """What a topic requires of its records: three of its configs, and a switch of the profile."""
 
     append_time: bool = False
     """message.timestamp.type is LogAppendTime."""
+    flag_refused: bool = False
+    """A batch with the flag LogAppendTime is refused whatever the type is; otherwise only where it
+    is LogAppendTime. Elsewhere the flag is cleared."""
     before_max_ms: Millis = UNLIMITED
     """message.timestamp.before.max.ms"""
     after_max_ms: Millis = 3_600_000
@@ -117,7 +120,7 @@ class RecordRules:
         flagged = batch.attributes & LOG_APPEND_TIME_BIT
         if self.append_time:
             return not flagged
-        if flagged and batch.max_timestamp == NO_TIMESTAMP:
+        if flagged and (self.flag_refused or batch.max_timestamp == NO_TIMESTAMP):
             return False
         return now - self.before_max_ms <= first and last <= now + self.after_max_ms
 
@@ -292,18 +295,23 @@ class _Judged:
 
     def _fault(self, record: Layout, time: Millis) -> str | None:
         """Kafka's message for what is wrong with this time; None if nothing is."""
-        rules, now, codec = self._rules, self._now, self._batch.codec
+        rules, now = self._rules, self._now
         offset = self._batch.base_offset + record.number
         if not rules.append_time and time != NO_TIMESTAMP:
             if now == NO_CLOCK or not self._out_of_range(time):
-                return None
+                return self._flag_fault(record, time) if rules.flag_refused else None
             earliest, latest = _long(now - rules.before_max_ms), _long(now + rules.after_max_ms)
             return (
                 f"Timestamp {time} of message with offset {offset} is out of range. "
                 f"The timestamp should be within [{earliest}, {latest}]"
             )
+        return self._flag_fault(record, time)
+
+    def _flag_fault(self, record: Layout, time: Millis) -> str | None:
+        """Kafka's message for a batch with a flag that only the broker sets; None if it has not."""
         if not self._flagged:
             return None
+        offset, codec = self._batch.base_offset + record.number, self._batch.codec
         kind = "PartialDefaultRecord" if codec else "DefaultRecord"
         least = -1 if codec else 0
         key, value = max(record.key_size, least), max(record.value_size, least)

@@ -180,11 +180,12 @@ class ReplicaFactory:
         configs, config = topic.configs, self._config
         by_append = text("message.timestamp.type", configs, config) == LOG_APPEND_TIME
         if self._profile.times_unlimited:
-            return RecordRules(by_append, UNLIMITED, UNLIMITED)
+            return RecordRules(by_append, before_max_ms=UNLIMITED, after_max_ms=UNLIMITED)
         return RecordRules(
             by_append,
-            integer("message.timestamp.before.max.ms", configs, config),
-            integer("message.timestamp.after.max.ms", configs, config),
+            flag_refused=self._profile.append_time_flag_refused,
+            before_max_ms=integer("message.timestamp.before.max.ms", configs, config),
+            after_max_ms=integer("message.timestamp.after.max.ms", configs, config),
         )
 
     def leftovers(self, deleted: Callable[[GroupId], bool]) -> list[Write]:

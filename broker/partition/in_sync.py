@@ -128,6 +128,11 @@ class InSync:
             voter for voter in self._voters if voter == node or followers[voter].caught_up >= oldest
         )
 
+    @property
+    def replicas(self) -> int:
+        """How many replicas there are, in sync or not."""
+        return len(self._voters)
+
     def below_minimum(self, minimum: int, now: Micros) -> bool:
         """Whether fewer replicas are in sync than `min.insync.replicas` requires.
 

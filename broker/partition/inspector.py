@@ -45,13 +45,17 @@ class Inspector:
         """Tickets whose check is not finished, in order of arrival; the first is being checked."""
         self._looking: Looking | None = None
         self._allowance = Allowance()
+        self._minimum_out_of_reach = (
+            state.settings.profile.minimum_uncapped
+            and state.settings.min_insync_replicas > state.in_sync.replicas
+        )
         self._max_bytes = min(state.settings.max_message_bytes, state.settings.segment_bytes)
 
     def refusal(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | Unfinished | None:
         """Kafka's checks in Kafka's order, from K-CHECKS 12 on. Returns the error, or None if the
         batch may enter. `UNFINISHED`: call `look_on` for another slice."""
         state = self._state
-        if ticket.acks == -1 and state.below_minimum(now):
+        if ticket.acks == -1 and (self._minimum_out_of_reach or state.below_minimum(now)):
             return ErrorCode.NOT_ENOUGH_REPLICAS
         settings, batch = state.settings, ticket.batch
         defect = check_batch(batch, self._max_bytes)

@@ -1,4 +1,9 @@
-"""The profiles by name, and the aliases of the newest ones."""
+"""The profiles by name, and the aliases of the newest ones.
+
+A profile of an older version is the next newer one with what that does otherwise, so a switch
+stands where the behaviour changed. Where each difference was measured or read, and what shows it,
+says docs/reference/profiles.md.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +44,31 @@ _KAFKA_3_9 = replace(
     before_kip_1030=True,
     newest={0: 11, 15: 5, 60: 1, 68: 0, 69: 0},
 )
+_KAFKA_2_8 = replace(
+    _KAFKA_3_9,
+    rulebook=RULEBOOKS["kafka-2.8"],
+    summary="Apache Kafka 2.8 as measured on 2.8.2 with ZooKeeper, where it differs from 3.9.",
+    minimum_uncapped=True,
+    append_time_flag_refused=True,
+    negative_times_searched=True,
+    newest={
+        0: 9,
+        2: 6,
+        3: 11,
+        8: 8,
+        9: 7,
+        10: 3,
+        11: 7,
+        13: 4,
+        15: 5,
+        16: 4,
+        18: 3,
+        22: 4,
+        60: 0,
+        68: -1,
+        69: -1,
+    },
+)
 
 PROFILES: tuple[Profile, ...] = (
     Profile(
@@ -51,6 +81,7 @@ PROFILES: tuple[Profile, ...] = (
     ),
     _KAFKA_4_3,
     _KAFKA_3_9,
+    _KAFKA_2_8,
     _REDPANDA_24_3,
     replace(
         _REDPANDA_24_3,

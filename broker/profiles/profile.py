@@ -71,6 +71,15 @@ class Profile:
     before_kip_1030: bool = False
     """Whether records may be as far ahead of the clock as they like unless their topic limits
     that, and a segment may have 14 bytes (`ottla.broker.topics.configs`)."""
+    minimum_uncapped: bool = False
+    """Whether acks=all is refused if `min.insync.replicas` is more than all replicas there are;
+    otherwise it then means all of them (`ottla.broker.partition.inspector`)."""
+    append_time_flag_refused: bool = False
+    """Whether a batch that says it has the time of its append is refused where a topic has the
+    times of producers; otherwise the flag is cleared (`ottla.broker.node.replica_factory`)."""
+    negative_times_searched: bool = False
+    """Whether ListOffsets takes every time but -1 and -2 for a time of records
+    (`ottla.broker.wire.api.list_offsets`)."""
     newest: Mapping[int, int] = field(default_factory=dict)
     """By API key: the newest version that is served, if it is older than the newest one that Ottla
     knows; -1: the broker has no such API (`ottla.broker.wire.api.table`)."""

@@ -67,6 +67,7 @@ MODELLED = {
     "reference-strict": Modelled(strict=True),
     "kafka-4.3": Modelled(appended=True),
     "kafka-3.9": Modelled(appended=True),
+    "kafka-2.8": Modelled(appended=True),
     "redpanda-24.3": Modelled(one_state=True, wraps=False),
     "redpanda-25.3": Modelled(one_state=True),
 }

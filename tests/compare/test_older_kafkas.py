@@ -15,7 +15,7 @@ from ottla.compare.recordings import LARGE, RecordedBroker, record, record_broke
 from ottla.compare.running import Comparison
 from ottla.compare.telling import closing_lines, result_lines
 
-RECORDINGS = {"kafka-3.9": "kafka-3.9.1"}
+RECORDINGS = {"kafka-3.9": "kafka-3.9.1", "kafka-2.8": "kafka-2.8.2"}
 """By profile: the folder of what its original answered to every case of one node."""
 
 

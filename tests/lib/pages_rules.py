@@ -110,6 +110,9 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
         ("another replica's snapshot brings no producers", profile.installs_no_producers),
         ("a restart forgets batches below the log start", profile.keeps_from_log_start),
         ("times ahead have no limit of their own, segments 14 bytes", profile.before_kip_1030),
+        ("a minimum above the number of replicas refuses acks=all", profile.minimum_uncapped),
+        ("a batch may not say that it has its append's time", profile.append_time_flag_refused),
+        ("ListOffsets knows the special times -1 and -2 only", profile.negative_times_searched),
         ("only older versions of some APIs are served", bool(profile.newest)),
     ):
         yield f"| {told} | {'yes' if holds else 'no'} |\n"

@@ -187,3 +187,12 @@ def test_a_flag_that_only_the_broker_may_set_is_named_with_the_record(codec, key
     size = size if codec else max(size, 0)
     shown = f"{kind}(offset=0, timestamp={NOW}, key={size} bytes, value=1 bytes)"
     assert words(APPEND_TIME, sent) == [WRONG_TYPE.format(shown)]
+
+
+def test_a_flag_of_the_broker_may_be_refused():
+    """Kafka 2.8, and a topic that has the times of producers: every record is at fault."""
+    flagged = batch(NOW, NOW, attributes=FLAG)
+    found = inspect(flagged, RecordRules(flag_refused=True), NOW, max_bytes=ALL)
+    assert isinstance(found, Flaw)
+    assert [each.number for each in found.faults] == [0, 1]
+    assert "should not set timestamp type" in found.faults[0].text

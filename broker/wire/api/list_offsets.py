@@ -21,6 +21,9 @@ not served is 35. Times are those of records: a batch whose header promises a ti
 records has is skipped. A batch that cannot be read is INVALID_RECORD, a failing store
 KAFKA_STORAGE_ERROR.
 
+In a profile that searches negative times (`Profile.negative_times_searched`), as Kafka did before
+3.0, only -1 and -2 are special, in every version; the first record there is follows all others.
+
 The request waits for a leader that does not know its high watermark yet. With replica id -2 every
 replica answers at once from its own log. An isolation level other than 0 and 1 is
 UNKNOWN_SERVER_ERROR for each entry; between 0 and 1 there is no difference.
@@ -31,6 +34,7 @@ from __future__ import annotations
 from typing import cast
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.profiles.named import profile_named
 from ottla.broker.turn.tickets import CONSUMER, ListOffsetsTicket
 from ottla.broker.wire.answers import Lazily, ListOffsetsAnswer, PartitionListed, TopicListed
 from ottla.broker.wire.api.call import Call, Steps
@@ -43,6 +47,8 @@ from ottla.log.types import NO_OFFSET, NO_TIMESTAMP, Millis, Offset, RecordBatch
 from ottla.raft.types import EntryKind, Micros
 
 LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
+_A_TIME = -5
+"""A time before those of all records that stands for no special one."""
 FIRST_VERSION = {LATEST: 1, EARLIEST: 1, LARGEST: 7, LOCAL_START: 8}
 """Special timestamps that are served, and the first version that has each."""
 ISOLATION_LEVELS = (0, 1)
@@ -70,6 +76,7 @@ def handle(request: ListOffsetsRequest, call: Call) -> None:
 def _ask(request: ListOffsetsRequest, call: Call) -> Steps:
     host = call.host
     named, twice = yield from by_partition(request.topics)
+    searched = profile_named(host.config.profile).negative_times_searched
     topics: dict[str, dict[int, PartitionListed]] = {}
     asked = Round(lambda: call.answer(_answer(topics)))
     for where, part in named.items():
@@ -78,7 +85,7 @@ def _ask(request: ListOffsetsRequest, call: Call) -> Steps:
         replica = hosted(host, *where)
         if where in twice:
             _fail(found, part, ErrorCode.INVALID_REQUEST)
-        elif not _served(part.timestamp, call.version):
+        elif not (searched or _served(part.timestamp, call.version)):
             _fail(found, part, ErrorCode.UNSUPPORTED_VERSION)
         elif isinstance(replica, ErrorCode):
             _fail(found, part, replica)
@@ -86,6 +93,8 @@ def _ask(request: ListOffsetsRequest, call: Call) -> Steps:
             asked.begin()
             question = _Question(call, replica, part, asked=asked, found=found)
             question.asker = request.replica_id
+            if searched and part.timestamp not in {LATEST, EARLIEST}:
+                question.timestamp = part.timestamp if part.timestamp >= 0 else _A_TIME
             question.ask(leadership_deadline(host))
             yield TICKET_UNITS if part.timestamp in {LATEST, EARLIEST, LOCAL_START} else LOOK_UNITS
             continue
@@ -129,8 +138,8 @@ class _Question:
         "_host",
         "_number",
         "_replica",
-        "_timestamp",
         "asker",
+        "timestamp",
     )
 
     def __init__(
@@ -145,7 +154,7 @@ class _Question:
         self._host = call.host
         self._call = call
         self._replica = replica
-        self._timestamp: Millis = EARLIEST if part.timestamp == LOCAL_START else part.timestamp
+        self.timestamp: Millis = EARLIEST if part.timestamp == LOCAL_START else part.timestamp
         self._epoch = part.current_leader_epoch
         self._asked = asked
         self._found = found
@@ -158,7 +167,7 @@ class _Question:
         """Ask the partition. `behind`: the index of a batch that was searched without success."""
         self._deadline = deadline
         done = self._call.guarded(self._answered)
-        ticket = ListOffsetsTicket(self._timestamp, self._epoch, done, deadline)
+        ticket = ListOffsetsTicket(self.timestamp, self._epoch, done, deadline)
         ticket.behind = behind
         ticket.asker = self.asker
         self._host.submit(self._replica, ticket)

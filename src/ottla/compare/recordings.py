@@ -91,11 +91,12 @@ class RecordedBroker:
         return found
 
     def play(self, case: Case, versions: Versions) -> Transcript:
-        """What was answered. Raises `CompareError` if this case was not recorded, and
-        `UnplayableError` if it is one that most brokers cannot play."""
+        """What was answered. Raises `UnplayableError` if this case was not recorded: the broker
+        that was may have refused its topic."""
         path = self._folder / f"{case.name}.json"
-        if case.own_cluster and not (path.exists() or _packed(path).exists()):
-            raise UnplayableError("this case needs a cluster of its own, and was not recorded")
+        if not (path.exists() or _packed(path).exists()):
+            what = "this case needs a cluster of its own, and" if case.own_cluster else "this case"
+            raise UnplayableError(f"{what} was not recorded")
         told = _read(path)
         found: Transcript = _value(path, lambda: self._transcript(case, versions, told))
         return found
