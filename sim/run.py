@@ -56,6 +56,7 @@ from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.plugins.own import OwnInvariant, added, switched_off
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.swarm import SITUATION, SWARM, draw
+from ottla.sim.tracing.conformance import Conformance
 from ottla.sim.world.world import World
 
 
@@ -93,6 +94,10 @@ class Outcome:
     """What clients stored twice by their own rules: no failure, and not weakened."""
     unjudged: dict[str, int] = field(default_factory=dict)
     """How often a checker could not judge, by the id of its invariant and what it was about."""
+    checked: int = 0
+    """How many steps were checked against the specification (`sim/specification`)."""
+    forbidden: tuple[str, ...] = ()
+    """The first step that it does not allow, in several lines; empty: all are allowed."""
 
     @property
     def reason(self) -> str:
@@ -140,6 +145,8 @@ def _run(
         world = World(settings, choices)
         # Beyond the budget promises are broken on purpose, and the run goes on to show the results.
         online = attach(world.history, stop=not beyond_the_budget(settings))
+        # A disk that forgets what it synced breaks the rules of the specification on purpose.
+        conformance = None if beyond_the_budget(settings) else Conformance(world)
         for each in watching:
             each(world)
         clients = make_clients(world)
@@ -157,6 +164,8 @@ def _run(
     outcome = _outcome(world, ending, anomalies, judged.weakened)
     outcome.noted, outcome.unjudged = judged.notes, judged.unjudged
     outcome.broke = broke
+    if conformance is not None:
+        outcome.checked, outcome.forbidden = conformance.steps, conformance.told
     return outcome
 
 

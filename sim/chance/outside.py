@@ -111,6 +111,7 @@ DECIDING = (
     "ottla.sim.settings.situations",
     "ottla.sim.settings.swarm",
     "ottla.sim.settings.told",
+    "ottla.sim.tracing",
     "ottla.sim.world.batch",
     "ottla.sim.world.clocks",
     "ottla.sim.world.decoder",
@@ -143,8 +144,8 @@ DECIDING = (
     "ottla.sim.world.world",
 )
 """Prefixes of the names of modules that decide: plugins, and all that a run imports (`tests/tidy`
-checks it), except the judges in `ottla.sim.invariants`, which may ask *any* member of a set for
-something."""
+checks it), except the judges in `ottla.sim.invariants` and `ottla.sim.specification`, which may ask
+*any* member of a set for something."""
 
 
 class RefusedError(RuntimeError):

@@ -21,7 +21,7 @@ from ottla.raft.types import NO_NODE, EntryKind, GroupId, LogIndex, Micros, Node
 from ottla.sim.coverage import log_ends
 from ottla.sim.coverage.deliveries import Deliveries
 from ottla.sim.coverage.overlaps import Overlaps, mask_of
-from ottla.sim.coverage.seams import WatchedNetwork, WatchedPoints
+from ottla.sim.coverage.seams import WatchedPoints
 from ottla.sim.coverage.steps import (
     ANSWERED,
     CUT,
@@ -124,9 +124,9 @@ class Probe:
         """Watch this world, which is not booted yet."""
         self._world = world
         world.points = WatchedPoints(self.reached)
-        world.network = network = WatchedNetwork(world, self)
+        world.network.watchers.append(self)
         for node in world.nodes:
-            links = [link for name, link in network.links.items() if node in name]
+            links = [link for name, link in world.network.links.items() if node in name]
             self._nodes[node] = _Node(links)
         for kind, listener in self._rows.items():
             world.history.listen([kind], listener)
@@ -213,14 +213,21 @@ class Probe:
 
     # ---- messages
 
-    def leaves(self, to: NodeId, message: Any) -> None:
-        """See `Hearer`."""
+    def sent(self, sender: NodeId, to: NodeId, message: Any, *, lost: bool) -> None:
+        """See `NetworkWatcher`."""
         partition = self._partition(message)
         if partition is not None or not hasattr(message, "group"):
             self.deliveries.sent(to, message, partition)
 
-    def heard(self, to: NodeId, message: Any) -> None:
-        """See `Hearer`."""
+    def received(self, to: NodeId, message: Any) -> None:
+        """See `NetworkWatcher`."""
+        life = self._world.lives.get(to)
+        if life is not None and life.frozen:
+            life.enter(self._hears, to, message)  # when it goes on
+        else:
+            self._hears(to, message)
+
+    def _hears(self, to: NodeId, message: Any) -> None:
         partition = self._partition(message)
         if partition is not None or not hasattr(message, "group"):
             self.deliveries.arrived(to, message, partition)

@@ -44,6 +44,7 @@ numbers must not be mixed up: `log_index` counts entries of a Raft log from 1 an
 | logstart | node | its log start is `off`, `log_index` applied; `hw`; `code` *final*: at the end |
 | epoch | node | in its epoch history: `term` from `off` on; `code` *final*: at the end (11) |
 | named | node | it says that `cand` leads in `term`; `code` *final*: what it says at the end |
+| forbidden | node | its step is not allowed (`sim/specification`): `code` which, and why not (20) |
 | start | node | a new life (`inc`) begins on its disk with `term`; `log_index` its log's end (3) |
 | crash | node | a life ends (3): `code` where; `aux` appends lost; `log_index off` what is left |
 | pause, resume | node | the process is frozen, goes on |
@@ -81,7 +82,8 @@ earliest; leader: `cand` in `term`; time: of the first record not older than `va
 `hw` by a reader with that epoch. `off` -1: none. (17) *load*: readers may have to wait for `quorum`
 replicas in sync, that is, behind for less than `aux`; producers are forgotten after `value`, if
 that is not 0. (18) Where the log ends after that entry. (19) What was asked and answered. A row of
-node 0 after it: what a model of the topic says instead.
+node 0 after it: what a model of the topic says instead. (20) Without a partition: it is a step of
+another group.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts again is another `client`.
@@ -132,6 +134,7 @@ KINDS = (
     "answer",
     "insync",
     "decide",
+    "forbidden",
     "start",
     "crash",
     "pause",

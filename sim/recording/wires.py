@@ -1,9 +1,9 @@
 """Wires: every message of a run with both its ends, passed to a watcher.
 
 A history says what nodes wrote and what clients were told, not what was on its way between them.
-`ToldNetwork` and `ToldConnection` replace the plain ones and report each message when it leaves,
-arrives, or is lost. They make no choice and add no event, so a run that is watched has the same
-digest.
+The network between nodes has watchers; `ToldConnection` replaces the plain one of clients. Each
+message is told when it leaves and when it arrives. That makes no choice and adds no event, so a run
+that is watched has the same digest.
 
 Heartbeats and controller commands are left out: they carry no entry and decide no batch.
 """
@@ -16,7 +16,6 @@ from typing import Any, Protocol, get_args
 from ottla.raft.messages import Message
 from ottla.raft.types import NodeId
 from ottla.sim.world.frames import Frame
-from ottla.sim.world.network import Receive, SimNetwork
 from ottla.sim.world.tcp import Connection
 from ottla.sim.world.world import World
 
@@ -45,31 +44,21 @@ class Watcher(Protocol):
         """The client has it."""
 
 
-class ToldNetwork(SimNetwork):
-    """The network between nodes, watched. See the module's docstring."""
+class _OfRaft:
+    """Passes on the messages of Raft."""
 
-    def __init__(self, world: World, watcher: Watcher):
-        super().__init__(world.kernel, world.choices, world.config)
+    def __init__(self, watcher: Watcher):
         self._watcher = watcher
 
-    def attach(self, node: NodeId, receive: Receive) -> None:
-        """As `SimNetwork.attach`."""
+    def sent(self, sender: NodeId, to: NodeId, message: Any, *, lost: bool) -> None:
+        """See `NetworkWatcher`."""
+        if isinstance(message, RAFT):
+            self._watcher.sent(sender, to, message, lost=lost)
 
-        def received(sender: NodeId, message: Any) -> None:
-            if isinstance(message, RAFT):
-                self._watcher.received(node, message)
-            receive(sender, message)
-
-        super().attach(node, received)
-
-    def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
-        """As `SimNetwork.send`."""
-        if not isinstance(message, RAFT):
-            super().send(sender, to, message)
-            return
-        before = self.dropped
-        super().send(sender, to, message)
-        self._watcher.sent(sender, to, message, lost=self.dropped > before)
+    def received(self, to: NodeId, message: Any) -> None:
+        """See `NetworkWatcher`."""
+        if isinstance(message, RAFT):
+            self._watcher.received(to, message)
 
 
 class ToldConnection(Connection):
@@ -106,5 +95,5 @@ class ToldConnection(Connection):
 
 def watch_wires(world: World, watcher: Watcher) -> None:
     """Let `watcher` get every message of a world that is not booted yet."""
-    world.network = ToldNetwork(world, watcher)
+    world.network.watchers.append(_OfRaft(watcher))
     world.clients.make = partial(ToldConnection, watcher)

@@ -198,6 +198,18 @@ class Specification:
             self._nodes.setdefault(node, []).append(found)
         return found
 
+    def judged(self, event: Event) -> Refusal | None:
+        """Take one step. If it is not allowed, why not; no step may follow it."""
+        try:
+            self.step(event)
+        except Forbidden as forbidden:
+            member = forbidden.member
+            assert member is not None, "`step` has set it"
+            at = event._replace(group=member.group.number)
+            transition = BY_EVENT[name_of(event)]
+            return Refusal(self.steps - 1, at, transition, str(forbidden), member.told())
+        return None
+
     def step(self, event: Event) -> None:
         """Take one step. Raises `Forbidden`, with the member, if it is not allowed."""
         rule = BY_EVENT[name_of(event)].rule
@@ -245,14 +257,5 @@ def name_of(event: Event) -> str:
 
 def check(events: Iterable[Event], rules: Rules = PLAIN) -> Refusal | None:
     """The first step of a trace that is not allowed; None if all are."""
-    spec = Specification(rules)
-    for number, event in enumerate(events):
-        try:
-            spec.step(event)
-        except Forbidden as forbidden:
-            member = forbidden.member
-            assert member is not None, "`Specification.step` has set it"
-            at = event._replace(group=member.group.number)
-            state, transition = member.told(), BY_EVENT[name_of(event)]
-            return Refusal(number, at, transition, str(forbidden), state)
-    return None
+    specification = Specification(rules)
+    return next(filter(None, map(specification.judged, events)), None)

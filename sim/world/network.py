@@ -12,7 +12,7 @@ way (sim-N5). A link that is clogged (sim-N6) keeps it, in order, until it is re
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ottla.broker.controller.client import ControlRequest, ControlResponse
 from ottla.raft.types import Micros, NodeId
@@ -56,6 +56,17 @@ class Link:
         """When the last call arrives: no later call overtakes it."""
 
 
+class NetworkWatcher(Protocol):
+    """Who hears of every message. It must make no choice and add no event."""
+
+    def sent(self, sender: NodeId, to: NodeId, message: Any, *, lost: bool) -> None:
+        """A message leaves a node, once; `lost`: it never arrives."""
+
+    def received(self, to: NodeId, message: Any) -> None:
+        """It arrives; a second time if the network duplicates it. A node that is frozen takes it in
+        when it goes on."""
+
+
 class SimNetwork:
     """See the module's docstring. `allowed` may veto a message: scripts use it to drop messages by
     kind."""
@@ -73,6 +84,7 @@ class SimNetwork:
         """Nothing is lost, duplicated or late any more: the run settles."""
         self.filters: list[Callable[[NodeId, NodeId, Any], bool]] = []
         """Each may refuse a message (sender, receiver, message); then it is dropped."""
+        self.watchers: list[NetworkWatcher] = []
         self.delivered = 0
         self.dropped = 0
 
@@ -90,7 +102,13 @@ class SimNetwork:
 
     def attach(self, node: NodeId, receive: Receive) -> None:
         """Messages to `node` go to `receive(sender, message)` from now on."""
-        self._receivers[node] = receive
+
+        def received(sender: NodeId, message: Any) -> None:
+            for watcher in self.watchers:
+                watcher.received(node, message)
+            receive(sender, message)
+
+        self._receivers[node] = received
 
     def detach(self, node: NodeId) -> None:
         """Nothing reaches `node` any more."""
@@ -98,6 +116,12 @@ class SimNetwork:
 
     def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
         """Send a message. It arrives later, once or twice, or never."""
+        before = self.dropped
+        self._send(sender, to, message)
+        for watcher in self.watchers:
+            watcher.sent(sender, to, message, lost=self.dropped > before)
+
+    def _send(self, sender: NodeId, to: NodeId, message: Any) -> None:
         if sender == to:
             self._kernel.after(0, self._arrive_here, to, self._receivers.get(to), message)
             return
@@ -207,7 +231,7 @@ class SimNetwork:
             if gone:
                 self.dropped += 1
             else:
-                self.send(sender, to, message)
+                self._send(sender, to, message)
 
     def repeat(self, sender: NodeId, to: NodeId, message: Any) -> None:
         """Have a datagram that was sent before come once more, unless its link is cut by then."""

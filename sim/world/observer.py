@@ -51,7 +51,7 @@ class Observer:
     """All views, and the rows that follow from watching them."""
 
     tickets: TicketWatcher | None = None
-    """Set while a run is traced (`sim/recording/tracing.py`). No row of the history needs it."""
+    """Set while a run is traced (`sim/tracing/tracer.py`). No row of the history needs it."""
 
     def __init__(self, history: History, config: RunConfig):
         self.history = history

@@ -83,7 +83,7 @@ STOPPED = [
     ),
     (
         ["validate", *FEW],
-        "ottla.sim.recording.validation.check",
+        "ottla.sim.recording.validation.run",
         "0 of 3 seeds are done, nothing is kept",
     ),
     (["why", *FAILING], "ottla.sim.sweeps.why.fails", "0 points are done, nothing is kept"),

@@ -36,8 +36,8 @@ def test_a_step_that_is_not_allowed_is_explained():
         "  allowed: on success: that leader sent the entries, and the durable log is the leader's"
         " up to there (figure 2)"
     )
-    assert re.match(r"  in the history behind event \d+, at \d\.\d{6} s", lines[5])
-    assert lines[6].startswith("  the invariants noticed: sim-I")
+    assert re.match(r"  in the history at event \d+, at \d\.\d{6} s", lines[5])
+    assert lines[6].startswith("  the verdict: failed, sim-I")
     words = " ".join(WRONG)
     assert lines[7:9] == [f"  ottla sim validate 4 {words}", f"  ottla sim explain 4 {words}"]
     assert re.match(r"1 run, \d+ steps: 1 with a step that is not allowed", lines[9])
@@ -58,7 +58,7 @@ def test_programs_get_an_object_for_each_run_and_the_totals():
     run, total = [json.loads(line) for line in done.stdout.splitlines()]
     assert (run["seed"], run["verdict"], len(run["told"])) == (4, "failed", 5)
     assert run["again"] == f"ottla sim validate 4 {' '.join(WRONG)}"
-    assert total == {"runs": 1, "events": run["events"], "refused": 1}
+    assert total == {"runs": 1, "steps": run["steps"], "refused": 1}
 
 
 def test_a_tape_is_validated_too(tmp_path):

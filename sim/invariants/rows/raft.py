@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.sim.invariants import replicas, resting
+from ottla.sim.invariants import replicas, resting, steps
 from ottla.sim.invariants.durability import Durability
 from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.leadership import Leadership
@@ -90,5 +90,13 @@ RAFT: tuple[Invariant, ...] = (
         " producer, epoch and sequence, and none has a hole there",
         Place.END,
         replicas.differing_copies,
+    ),
+    Invariant(
+        "sim-I52",
+        "a step that is not allowed",
+        "every message, write, sync, commit and answer of a node is a step that the specification"
+        " of Raft, in-sync and reads allows",
+        Place.END,
+        steps.forbidden,
     ),
 )

@@ -251,3 +251,9 @@ JOIN (
 ) r ON r.run_id = f.run_id
 WHERE f.kind = 'stepdown' AND f.eid > r.first_eid AND (r.last_eid IS NULL OR f.eid < r.last_eid)
 GROUP BY f.run_id;
+
+-- sim-I52
+SELECT run_id, COUNT(*) AS n
+FROM ev
+WHERE kind = 'forbidden'
+GROUP BY run_id;

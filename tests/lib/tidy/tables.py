@@ -165,6 +165,8 @@ DECIDING = (
     "sim/world/tcp.py",
     "sim/settings/told.py",
     "sim/world/submitted.py",
+    "sim/specification/",
+    "sim/tracing/",
     "sim/world/witness.py",
     "sim/world/world.py",
 )

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.sim.chance.choices import Drawn
-from ottla.sim.recording.tracing import Tracer
-from ottla.sim.run import run_choices
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.specification.specification import BY_EVENT, TRANSITIONS, check, name_of
 from ottla.sim.specification.trace import ALL_GROUPS, Entry, Event, Message
+from sim_traced import traced
 from sim_traces import led
 from tidy.source import repository
 
@@ -61,9 +59,9 @@ def test_a_refusal_says_the_event_the_reason_the_state_and_what_is_allowed():
 
 
 def test_a_refusal_about_all_groups_names_the_member():
-    traced = led(Entry(1, 11))
-    found = traced.found(2, entries=1)
-    steps = [*traced.events, Event("start", 2, ALL_GROUPS, 99, (found,))]
+    group = led(Entry(1, 11))
+    found = group.found(2, entries=1)
+    steps = [*group.events, Event("start", 2, ALL_GROUPS, 99, (found,))]
     refusal = check(steps)
     assert refusal is not None
     assert refusal.event.group == 1
@@ -115,6 +113,4 @@ def _start(node):
 
 @cache
 def _run():
-    tracer = Tracer()
-    run_choices(Drawn(8), RunConfig(load_ms=1_000, records=12), watching=[tracer.watch])
-    return tracer.events, tracer.rules
+    return traced(8, RunConfig(load_ms=1_000, records=12))

@@ -7,14 +7,12 @@ digest of one that is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
-from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.heartbeats.messages import NO_REPLICA, SEND_FULL, Beat, BeatAck
 from ottla.broker.partition.reads import LATEST_TIMESTAMP
-from ottla.broker.profiles.named import profile_named
 from ottla.broker.topics.configs import integer
 from ottla.broker.turn.tickets import (
     CONSUMER,
@@ -30,13 +28,10 @@ from ottla.log.store import SyncJob, Write
 from ottla.log.types import RecordBatch
 from ottla.raft import messages as raft
 from ottla.raft.raft_log import decode_voters
-from ottla.raft.types import Entry, EntryKind, GroupId, Micros, NodeId
-from ottla.sim.history.history import CONTROLLER_PARTITION
+from ottla.raft.types import Entry, EntryKind, GroupId, NodeId
 from ottla.sim.specification import trace
-from ottla.sim.specification.in_sync import Rules
 from ottla.sim.world.life import Life
 from ottla.sim.world.log_watch import LogWatch
-from ottla.sim.world.network import LinkName, Receive, SimNetwork
 from ottla.sim.world.observer import Observer
 from ottla.sim.world.world import World
 
@@ -45,26 +40,14 @@ _CHECKED = 21
 
 
 class Tracer:
-    """Keeps the events of one run."""
+    """Traces this world, which is not booted yet. `take`: called with each event."""
 
-    def __init__(self) -> None:
-        self.events: list[trace.Event] = []
-        self._places: list[tuple[int, Micros]] = []
-        """For each event, how many rows the history had, and the simulator's time."""
-        self._world: World
-        self._thawed: dict[Life, int] = {}
-
-    def watch(self, world: World) -> None:
-        """Trace this world, which is not booted yet."""
+    def __init__(self, world: World, take: Callable[[trace.Event], None]) -> None:
         self._world = world
-        config = world.config
-        self.rules = Rules(
-            config.replica_lag_ms * 1_000,
-            config.waits_for_all_in_sync,
-            profile_named(config.profile).rulebook.gap_after_barrier,
-        )
-        self._slow_after = self.rules.lag // 40
-        world.network = _TracedNetwork(world, self)
+        self._take = take
+        self._thawed: dict[Life, int] = {}
+        self._slow_after = world.config.replica_lag_ms * 1_000 // 40
+        world.network.watchers.append(self)
         world.observer = _TracedObserver(world, self)
         world.watch_log = partial(_TracedLog, self)
 
@@ -77,23 +60,21 @@ class Tracer:
         )
         self._thawed[life] = life.thawed
         now = life.clockwork.now()
-        self._places.append((len(self._world.history.rows), self._world.kernel.now))
-        self.events.append(trace.Event(kind, life.node_id, group, now, body, slow))
+        self._take(trace.Event(kind, life.node_id, group, now, body, slow))
 
-    def place_of(self, number: int) -> str:
-        """Where an event is in the history of the run, which has rows for other things."""
-        rows, now = self._places[number]
-        behind = f"behind event {rows - 1}" if rows else "before its first event"
-        return f"in the history {behind}, at {now / 1e6:.6f} s"
+    def sent(self, sender: NodeId, to: NodeId, message: Any, *, lost: bool) -> None:
+        """See `NetworkWatcher`."""
+        self._message("send", sender, message)
 
-    def name_of(self, group: GroupId) -> str:
-        """What people call a group."""
-        if group == CONTROLLER_GROUP:
-            return f"the controller's group (partition {CONTROLLER_PARTITION})"
-        partition = self._world.observer.partitions.get(group)
-        return f"group {group} of another topic" if partition is None else f"partition {partition}"
+    def received(self, to: NodeId, message: Any) -> None:
+        """See `NetworkWatcher`."""
+        life = self._world.lives.get(to)
+        if life is not None and life.frozen:
+            life.enter(self._message, "receive", to, message)  # when it goes on
+        else:
+            self._message("receive", to, message)
 
-    def message(self, kind: str, node: NodeId, message: Any) -> None:
+    def _message(self, kind: str, node: NodeId, message: Any) -> None:
         """A living node sends or receives a message."""
         life = self._world.lives.get(node)
         if life is None or not life.alive:
@@ -105,40 +86,6 @@ class Tracer:
             vouches = ack.generation != SEND_FULL
             alive = trace.Message("alive", ack.sender, ack.to, 0, context=ack.sent_at, yes=vouches)
             self.add(kind, life, alive)
-
-
-class _TracedNetwork(SimNetwork):
-    def __init__(self, world: World, tracer: Tracer):
-        super().__init__(world.kernel, world.choices, world.config)
-        self._lives = world.lives
-        self._tracer = tracer
-        self._releasing = False
-
-    def attach(self, node: NodeId, receive: Receive) -> None:
-        """As `SimNetwork.attach`."""
-        lives, tracer = self._lives, self._tracer
-
-        def received(sender: NodeId, message: Any) -> None:
-            life = lives.get(node)
-            if life is not None and life.frozen:
-                life.enter(tracer.message, "receive", node, message)  # when it goes on
-            else:
-                tracer.message("receive", node, message)
-            receive(sender, message)
-
-        super().attach(node, received)
-
-    def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
-        """As `SimNetwork.send`."""
-        if not self._releasing:
-            self._tracer.message("send", sender, message)
-        super().send(sender, to, message)
-
-    def release(self, name: LinkName) -> None:
-        """As `SimNetwork.release`: what a link held left its node long before."""
-        self._releasing = True
-        super().release(name)
-        self._releasing = False
 
 
 class _TracedLog(LogWatch):
@@ -190,7 +137,8 @@ class _TracedObserver(Observer):
 
     def _committed(self, life: Life, group: GroupId) -> None:
         replica = life.view.replica(group)
-        assert replica is not None, "it has applied something, or answers"
+        if replica is None:  # its topic is deleted, and requests that wait are answered
+            return
         if replica.commit > self._commits.get((life, group), 0):
             self._commits[life, group] = replica.commit
             self._tracer.add("commit", life, replica.commit, group)

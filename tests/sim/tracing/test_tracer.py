@@ -6,12 +6,11 @@ import pytest
 
 from ottla.broker.heartbeats.messages import NO_REPLICA, Beat, BeatAck, BeatItem
 from ottla.raft import messages as raft
-from ottla.sim.chance.choices import Drawn
-from ottla.sim.recording.tracing import Tracer, told_of
-from ottla.sim.run import run_choices
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.specification.specification import BY_EVENT, name_of
 from ottla.sim.specification.trace import Message
+from ottla.sim.tracing.tracer import told_of
+from sim_traced import traced
 
 ENDS = (7, 1, 2, 5)
 """Group, sender, receiver, term."""
@@ -66,9 +65,7 @@ def test_runs_show_every_kind_of_event():
     )
     unseen = set(BY_EVENT)
     for seed in range(3, 30):
-        tracer = Tracer()
-        run_choices(Drawn(seed), faults, watching=[tracer.watch])
-        unseen -= {name_of(each) for each in tracer.events}
+        unseen -= set(map(name_of, traced(seed, faults)[0]))
         if not unseen:
             return
     raise AssertionError(f"never seen: {sorted(unseen)}")
