@@ -22,13 +22,16 @@ ottla sim validate 17
 ottla sim validate --seeds 1000 --jobs 2 --set load_ms=1000 --set records=12
 ```
 
-The first runs a seed (or a tape), and the second many seeds. A run is traced while it goes on.
-This makes no choice, so a traced run has the digest of any other. A trace shows nodes from
-outside: their messages, what their disks take and keep, and what clients ask and are told. For
-the first step that is not allowed the command prints the event, why it is not allowed, what the
-specification knew of the node, what is allowed, where that is in the history (`ottla sim show`),
-and what the invariants say. Then come the commands to run next. Its status is 1 if a run has such
-a step.
+Every run is traced while it goes on, also in a sweep, and each step is checked at once. This makes
+no choice, so it changes no run. A trace shows nodes from outside: their messages, what their disks
+take and keep, and what clients ask and are told. The first step that is not allowed breaks sim-I52.
+It does not end the run, because its consequences tell more than the step alone; steps after it are
+not checked.
+
+The first command runs a seed (or a tape), and the second many seeds. They print more than the one
+line of sim-I52: the step, why it is not allowed, what the specification knew of the node, what is
+allowed, where that is in the history (`ottla sim show`), and the verdict. Then come the commands to
+run next. The status is 1 if a run has such a step.
 
 A step that is not allowed is a bug: of the broker, or of the specification. It need not have done
 harm in that run. So the specification notices some mistakes long before an invariant does: a vote
@@ -53,7 +56,8 @@ _TAIL = """
 * **Questions by time, earliest offsets, leader epochs**; of readers' errors all but *out of
   range* beyond the log.
 * **Groups that are deleted**, from the first node on that drops its log.
-* **Faults that no Raft survives** (`lost-sync`, `old-copy`): the command refuses them.
+* **Faults that no Raft survives** (`lost-sync`, `old-copy`): such runs are
+  not checked, and the command refuses them.
 * **How many replicas are in sync** is known only between two bounds. Between them both answers
   are allowed. A node that is slow, or was frozen, is not judged for the lag time.
 """

@@ -1,4 +1,8 @@
-"""The invariants of the replicated log."""
+"""The invariants of the replicated log.
+
+Most name one promise of Raft, and judge the history. The last one, sim-I52, asks another model
+about each step.
+"""
 
 from __future__ import annotations
 
