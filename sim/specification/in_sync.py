@@ -71,7 +71,12 @@ class Leading:
         """Note who is behind before something changes, and show what may be shown."""
         if slow:
             self._slow = now
+        if not self._ends:
+            return
+        acks, last = self.member.acks[self.term], self._ends[-1]
         for peer in self._peers:
+            if acks.get(peer, 0) >= last:
+                continue
             since = self._lacks_since(peer)
             if since is not None and 4 * (now - since) > rules.lag:
                 self._behind[peer] = now

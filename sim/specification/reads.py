@@ -61,11 +61,13 @@ def _stored(member: Member, leading: Leading, told: Answer, asked: Asked) -> Non
 
 
 def _shown(member: Member, leading: Leading, told: Answer, asked: Asked) -> None:
-    """Readers see what is committed while enough replicas are in sync; never less than before."""
+    """Readers see what is committed while enough replicas are in sync; never less than before. An
+    entry without records, such as a leader's first, shows them nothing."""
     rules, ends = member.rules, member.group.ends
     member.show()
     showable = ends[leading.showable]
-    if told.last > leading.showable:
+    last = told.last
+    if last > leading.showable and (last >= len(ends) or ends[last] > showable):
         raise Forbidden(f"it gives entry {told.last}, readers may see {leading.showable} entries")
     if told.offset > showable:
         raise Forbidden(f"it shows offsets below {told.offset}, it may show those below {showable}")

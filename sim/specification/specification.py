@@ -220,7 +220,10 @@ class Specification:
         if event.group != ALL_GROUPS:
             self._take(self.member(event.node, event.group), event, rule)
         if event.group == ALL_GROUPS or event.slow:
+            only_leaders = rule is replication.hear_life  # most events are of this kind
             for member in self._nodes.get(event.node, ()):
+                if only_leaders and member.leading is None:
+                    continue
                 if member.group.number != event.group:
                     self._take(member, event, rule)
 

@@ -6,7 +6,7 @@ names the voters and the leader's empty one, A is entry 3 and ends at offset 2.
 
 from ottla.sim.specification.in_sync import Rules
 from ottla.sim.specification.trace import Entry
-from sim_traces import Traced, led, refuses
+from sim_traces import LAG, Traced, led, refuses
 
 A, B = Entry(1, 11, 2), Entry(1, 12, 3)
 GAP, RANGE = "OUT_OF_ORDER_SEQUENCE_NUMBER", "OFFSET_OUT_OF_RANGE"
@@ -59,6 +59,22 @@ def test_readers_see_what_is_committed():
         traced.answer(1, traced.ask(1), "fetch", offset=2, last=4)
     with refuses("it shows offsets below 5"):
         traced.answer(1, traced.ask(1), "latest", offset=5)
+
+
+def test_an_entry_without_records_shows_readers_nothing():
+    """Seed 65: a leader's first entry was given while readers had to wait for a silent replica."""
+    traced = led(A)
+    traced.elect(2, 2, 3)
+    ref = traced.ask(2, minimum=3)
+    traced.now += 3 * LAG  # node 1 is silent
+    traced.copy(2, 3, 2, after=3)
+    traced.commit(2, 4)
+    traced.answer(2, ref, "fetch", offset=2, last=4)
+    traced.append(2, Entry(2, 12, 3))
+    traced.copy(2, 3, 2, after=4)
+    traced.commit(2, 5)
+    with refuses("it gives entry 5, readers may see 3 entries"):
+        traced.answer(2, traced.ask(2, minimum=3), "fetch", offset=2, last=5)
 
 
 def test_readers_never_see_less_than_before():
