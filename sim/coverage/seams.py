@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ottla.raft.types import NodeId
 from ottla.sim.world.points import Points, Trap
 
 

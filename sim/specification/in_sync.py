@@ -73,7 +73,7 @@ class Leading:
             self._slow = now
         if not self._ends:
             return
-        acks, last = self.member.acks[self.term], self._ends[-1]
+        acks, last = self._acks, self._ends[-1]
         for peer in self._peers:
             if acks.get(peer, 0) >= last:
                 continue
