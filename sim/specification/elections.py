@@ -12,6 +12,8 @@ from ottla.sim.specification.trace import NOBODY, Message
 
 def hear_candidate(member: Member, message: Message) -> None:
     """Note whether the candidate's log is up to date. This log only becomes more so later."""
+    if member.is_past(message.term):
+        return
     key = message.term, message.sender, message.pre
     end = message.log_term, message.log_index
     member.asked[key] = member.asked.get(key, False) or end >= member.written.end
@@ -25,7 +27,8 @@ def hear_vote(member: Member, message: Message) -> None:
 
 def hear_order(member: Member, message: Message) -> None:
     """Note that the leader orders an election."""
-    member.ordered.add(message.term)
+    if not member.is_past(message.term):
+        member.ordered.add(message.term)
 
 
 def ask_for_votes(member: Member, message: Message) -> None:

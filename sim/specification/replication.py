@@ -23,13 +23,18 @@ from ottla.sim.specification.trace import Entry, Message, Write
 
 def hear_entries(member: Member, message: Message) -> None:
     """Note entries that it may take, and what may be committed if it does."""
+    if member.is_past(message.term):
+        return
     key = message.term, message.sender
     member.offers[key] = max(member.offers.get(key, 0), message.last)
     _may_know(member, min(message.commit, message.last))
 
 
 def hear_heartbeat(member: Member, message: Message) -> None:
-    """Note what is committed."""
+    """Note what is committed, and that the leader asks whether it still leads."""
+    if member.is_past(message.term):
+        return
+    member.barriers.add((message.sender, message.term, message.context))
     _may_know(member, message.commit)
 
 
@@ -61,6 +66,8 @@ def hear_life(member: Member, message: Message) -> None:
 
 def hear_snapshot(member: Member, message: Message) -> None:
     """Note the bytes of a snapshot; they count only without a gap."""
+    if member.is_past(message.term):
+        return
     key, (begin, end, size) = (message.sender, message.term, message.log_index), message.span
     there, _ = member.chunks.get(key, (0, size))
     member.chunks[key] = max(there, end) if begin <= there else there, size
@@ -112,6 +119,15 @@ def send_heartbeat(member: Member, message: Message) -> None:
     held = max((acks.get(message.to, 0) for acks in member.acks.values()), default=0)
     if message.commit > held:
         raise Forbidden(f"node {message.to} confirmed {held} entries, not {message.commit}")
+
+
+def confirm(member: Member, message: Message) -> None:
+    """A barrier is answered to the leader that asked in this term; one that was deposed gets a
+    newer term, and no context."""
+    in_own_term(member, message)
+    barrier = message.to, message.term, message.context
+    if message.context and barrier not in member.barriers:
+        raise Forbidden(f"node {message.to} did not ask in term {message.term} before it was over")
 
 
 def send_ack(member: Member, message: Message) -> None:

@@ -100,7 +100,11 @@ TRANSITIONS: tuple[Transition, ...] = (
         "paper 5.2",
     ),
     Transition(
-        "send heartbeat", elections.in_own_term, "the node can know of that term", "thesis 6.4"
+        "send heartbeat",
+        replication.confirm,
+        "the node can know of that term; a barrier is one that the leader asked for in that term,"
+        " before it was over for the node",
+        "thesis 6.4",
     ),
     Transition(
         "send snapshot?",

@@ -148,6 +148,8 @@ class Member:
         """By term, candidate and `pre`: whether that log was as up to date as this one."""
         self.offers: dict[tuple[int, int], int] = {}
         """By term and leader, the last index of entries that came from it."""
+        self.barriers: set[tuple[int, int, int]] = set()
+        """Leader, term and number of the barriers that it may answer."""
         self.grants: defaultdict[tuple[int, bool], set[int]] = defaultdict(set)
         """By term and `pre`, who granted a vote."""
         self.acks: defaultdict[int, dict[int, int]] = defaultdict(dict)
@@ -180,6 +182,11 @@ class Member:
         if self.leading is None:
             return 0
         return 1 if self.heard > self.leading.term else self.leading.least(self.rules, self.now)
+
+    def is_past(self, term: int) -> bool:
+        """Whether a message of that term comes after the term was over for this node: then nothing
+        may follow from it but an answer in the newer term."""
+        return term < self.written.term
 
     def opens(self, voters: tuple[int, ...]) -> None:
         """Its disk has the group now."""

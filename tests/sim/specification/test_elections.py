@@ -98,14 +98,20 @@ def test_a_candidate_needs_a_majority_of_pre_votes():
 
 
 def test_an_ordered_election_needs_no_pre_vote_but_an_order():
+    traced, end = led(), {"log_index": 2, "log_term": 1}
+    traced.carry("timeout-now", 1, 2, 1)
+    traced.write(2, state=(2, 2))
+    traced.sync(2)
+    traced.send("vote?", 2, 3, 2, transfer=True, **end)
+
+
+def test_an_order_that_comes_when_its_term_is_over_is_none():
     traced = led()
     traced.write(2, state=(2, 2))
     traced.sync(2)
-    end = {"log_index": 2, "log_term": 1}
-    with refuses("no leader of term 1 ordered this election"):
-        traced.send("vote?", 2, 3, 2, transfer=True, **end)
     traced.carry("timeout-now", 1, 2, 1)
-    traced.send("vote?", 2, 3, 2, transfer=True, **end)
+    with refuses("no leader of term 1 ordered this election"):
+        traced.send("vote?", 2, 3, 2, transfer=True, log_index=2, log_term=1)
 
 
 def test_a_pre_vote_is_for_the_next_term():

@@ -232,6 +232,18 @@ def test_a_heartbeat_calls_committed_only_what_the_follower_confirmed():
         traced.send("heartbeat?", 1, 4, 1, commit=3)
 
 
+def test_a_barrier_is_not_confirmed_to_a_leader_that_was_deposed():
+    """Else it would refuse for good what the new leader holds."""
+    traced = led(A)
+    traced.carry("heartbeat?", 1, 2, 1, context=5)
+    traced.carry("heartbeat", 2, 1, 1, context=5)
+    traced.elect(3, 2, 2)
+    traced.carry("heartbeat?", 1, 2, 1, context=6)
+    traced.send("heartbeat", 2, 1, 2)
+    with refuses("node 1 did not ask in term 1 before it was over"):
+        traced.send("heartbeat", 2, 1, 1, context=6)
+
+
 def test_leadership_is_handed_to_a_follower_that_holds_all():
     traced = led()
     traced.append(1, A)
