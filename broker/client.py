@@ -22,7 +22,6 @@ from typing import NamedTuple, cast
 from ottla.broker.arguments.arguments import encoded, is_a, items, text, whole
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError, ErrorCode, FrameError
-from ottla.broker.wire.api.table import NO_LIMITS
 from ottla.broker.wire.client_requests import API_KEYS, api_key, check_fields, chosen_version, unfit
 from ottla.broker.wire.codec import request_schema, response_schema, skip_tags
 from ottla.broker.wire.guard import Entity
@@ -158,8 +157,6 @@ class Client(asyncio.Protocol):
         self._exchange = Exchange(client_id)
         self._waiting: dict[int, asyncio.Future[Entity]] = {}
         self._transport: asyncio.Transport | None = None
-        self._newest: Mapping[int, int] = NO_LIMITS
-        """By API key, the newest version that the broker serves; empty: it was not asked."""
         self._loop = asyncio.get_running_loop()
         self._error: Exception = ConnectionResetError("connection closed by the broker")
         """The error for requests that still wait when the connection ends."""
@@ -225,13 +222,13 @@ class Client(asyncio.Protocol):
         """Write a request now; the future brings the response entity.
 
         `api` is a name as Kafka has it (`CreateTopics`, or `create_topics`); without `version` the
-        highest that Ottla serves is used, or that both know after `learn_versions`. With acks=0 the
-        future is done at once and brings None. Fields are those of `codec.build`. Raises
-        `ConfigError` for what no request can be made of. The future raises `ConnectionResetError`
-        when the connection ends first, `FrameError` when the broker sends what is no answer.
+        highest served one is used. With acks=0 the future is done at once and brings None. Fields
+        are those of `codec.build`. Raises `ConfigError` for what no request can be made of. The
+        future raises `ConnectionResetError` when the connection ends first, `FrameError` when the
+        broker sends what is no answer.
         """
         key = api_key(api)
-        chosen = chosen_version(key, version, self._newest)
+        chosen = chosen_version(key, version)
         check_fields(key, chosen, fields)
         try:
             correlation_id, frame = self._exchange.request(key, chosen, fields)
@@ -248,15 +245,6 @@ class Client(asyncio.Protocol):
     async def call(self, api: str, version: int | None = None, **fields: object) -> Entity:
         """Send a request and wait for its response entity."""
         return await self.send(api, version, **fields)
-
-    async def learn_versions(self) -> None:
-        """Ask which versions the broker serves (ApiVersions): requests without a version then use
-        the highest that it and Ottla know. Brokers of an older version, such as one with profile
-        `kafka-2.8`, close the connection on newer ones. Raises `FrameError` on an error."""
-        answer = await self.call("api_versions", 0)
-        if answer.error_code != 0:
-            raise FrameError(f"ApiVersions: {ErrorCode(answer.error_code).name}")
-        self._newest = {each.api_key: each.max_version for each in answer.api_keys}
 
     # -- what tests and demos need most ------------------------------------------------------
 

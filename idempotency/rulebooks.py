@@ -13,7 +13,7 @@ from functools import cached_property
 
 from ottla.idempotency.decisions import Accept, Outcome, compile_outcomes
 from ottla.idempotency.rules import REFERENCE, REFERENCE_STRICT, Fact, Rules
-from ottla.idempotency.rules_kafka import KAFKA_4_3
+from ottla.idempotency.rules_kafka import KAFKA_2_4, KAFKA_4_3
 from ottla.idempotency.rules_producer_state import REDPANDA_24_3, REDPANDA_25_3
 from ottla.idempotency.rules_redpanda import REDPANDA_22_1_3, REDPANDA_5157
 
@@ -89,6 +89,7 @@ _ALL = (
     _KAFKA_4_3,
     replace(_KAFKA_4_3, name="kafka-3.9"),
     replace(_KAFKA_4_3, name="kafka-2.8"),
+    replace(_KAFKA_4_3, name="kafka-2.4", rules=KAFKA_2_4),
     _REDPANDA_25_3,
     replace(_REDPANDA_25_3, name="redpanda-24.3", rules=REDPANDA_24_3),
     Rulebook(

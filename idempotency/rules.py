@@ -73,6 +73,7 @@ class RejectReason(Enum):
     STALE_EPOCH = "stale epoch"
     EPOCH_START = "epoch start"
     GAP = "gap"
+    UNKNOWN = "unknown producer"
     BACKWARDS = "backwards"
     OFFSET_UNKNOWN = "offset unknown"
 

@@ -59,3 +59,18 @@ KAFKA_4_3: Rules = (
     ),
 )
 """Profile `kafka-4.3`. An entry without batches, which only a marker can leave, does not occur."""
+
+KAFKA_2_4: Rules = (
+    *(row for row in KAFKA_4_3 if row.label != "unknown-resumes"),
+    Row(
+        "unknown-elsewhere",
+        when=_F.WELL_FORMED,
+        unless=_F.FULL | _F.KNOWN | _F.ZERO,
+        decision=RejectReason.UNKNOWN,
+        action=Action.NOTHING,
+        reason="Before KIP-360 an unknown producer begins at 0; its client looks at the log start "
+        "offset to see whether its records were deleted.",
+        source="KIP-360",
+    ),
+)
+"""Profile `kafka-2.4`."""

@@ -69,6 +69,34 @@ _KAFKA_2_8 = replace(
         69: -1,
     },
 )
+_KAFKA_2_4 = replace(
+    _KAFKA_2_8,
+    rulebook=RULEBOOKS["kafka-2.4"],
+    summary="Apache Kafka 2.4 as measured on 2.4.1 with ZooKeeper, where it differs from 2.8.",
+    newest={
+        0: 8,
+        1: 11,
+        2: 5,
+        3: 9,
+        8: 8,
+        9: 6,
+        10: 3,
+        11: 6,
+        13: 4,
+        14: 4,
+        15: 5,
+        16: 3,
+        18: 3,
+        19: 5,
+        20: 4,
+        21: 1,
+        22: 2,
+        23: 3,
+        60: -1,
+        68: -1,
+        69: -1,
+    },
+)
 
 PROFILES: tuple[Profile, ...] = (
     Profile(
@@ -82,6 +110,7 @@ PROFILES: tuple[Profile, ...] = (
     _KAFKA_4_3,
     _KAFKA_3_9,
     _KAFKA_2_8,
+    _KAFKA_2_4,
     _REDPANDA_24_3,
     replace(
         _REDPANDA_24_3,

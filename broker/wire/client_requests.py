@@ -15,7 +15,7 @@ from dataclasses import fields as dataclass_fields
 from ottla.broker.arguments.arguments import items, text, whole
 from ottla.broker.arguments.spelling import listed, no_such, shown
 from ottla.broker.errors import ConfigError
-from ottla.broker.wire.api.table import BY_KEY, NO_LIMITS
+from ottla.broker.wire.api.table import BY_KEY
 from ottla.broker.wire.codec import API_NAMES, field_names, known_versions, request_schema
 from ottla.broker.wire.guard import Entity, nested_entity
 
@@ -34,13 +34,14 @@ def api_key(api: object) -> int:
     return key
 
 
-def chosen_version(key: int, version: object, newest: Mapping[int, int] = NO_LIMITS) -> int:
-    """`version`, if the codec knows it; for None the highest version that Ottla serves, at most
-    that of `newest`, by API key. Raises `ConfigError`."""
+def chosen_version(key: int, version: object) -> int:
+    """`version`, if the codec knows it; for None the highest version that Ottla serves. Raises
+    `ConfigError`."""
+    if version is None and key in BY_KEY:
+        return BY_KEY[key].served[1]
     known = known_versions(key)
     if version is None:
-        last = BY_KEY[key].served[1] if key in BY_KEY else known[-1]
-        return max(known[0], min(last, newest.get(key, last)))
+        return known[-1]
     chosen = whole("version", version)
     if chosen not in known:
         possible = f"{known[0]} to {known[-1]} are possible"

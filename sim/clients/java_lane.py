@@ -14,7 +14,14 @@ from collections import deque
 
 from ottla.broker.errors import ErrorCode
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.log.types import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence
+from ottla.log.types import (
+    NO_OFFSET,
+    NO_PRODUCER_ID,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    Sequence,
+)
 from ottla.raft.types import Micros
 from ottla.sim.clients.rules_java import rule_for
 from ottla.sim.world.batch import Batch, Op
@@ -123,8 +130,13 @@ class JavaLane:
         if batch in self.in_flight:
             self.in_flight.remove(batch)
 
-    def may_retry(self, batch: Batch, outcome: Outcome) -> bool:
-        """TransactionManager.canRetry, for a producer without transactions."""
+    def may_retry(self, batch: Batch, outcome: Outcome, log_start: Offset = NO_OFFSET) -> bool:
+        """TransactionManager.canRetry, for a producer without transactions. `log_start`: as the
+        answer says."""
+        if outcome is ErrorCode.UNKNOWN_PRODUCER_ID:
+            # A broker that does not know where its log starts may not know the producer yet.
+            self.bump_wanted |= log_start != NO_OFFSET and not batch.renumbered
+            return True
         if outcome is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             return rule_for(outcome).retry
         if self.unresolved is None:

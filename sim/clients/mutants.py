@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.answers import FetchAnswer
+from ottla.broker.wire.answers import FetchAnswer, PartitionProduced
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.raft.types import NodeId
 from ottla.sim.clients.base import Client
@@ -61,9 +61,11 @@ class _MixesUp(Client):
 class MutatedJavaProducer(_MixesUp, JavaProducer):
     """See the module's docstring."""
 
-    def _went_wrong(self, lane: JavaLane, batch: Batch, outcome: Outcome) -> None:
+    def _went_wrong(
+        self, lane: JavaLane, batch: Batch, outcome: Outcome, part: PartitionProduced | None
+    ) -> None:
         open_before = not batch.done
-        super()._went_wrong(lane, batch, outcome)
+        super()._went_wrong(lane, batch, outcome, part)
         if not self.idempotent or not open_before:
             return
         if Mutant.BUMPS_ON_GAPS in self.mutants and outcome is _GAP:

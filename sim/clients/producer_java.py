@@ -211,7 +211,7 @@ class JavaProducer(Producer):
         elif outcome is ErrorCode.MESSAGE_TOO_LARGE and len(batch.ops) > 1 and not batch.done:
             lane.split(batch, in_order=self.idempotent)
         else:
-            self._went_wrong(lane, batch, outcome)
+            self._went_wrong(lane, batch, outcome, part)
             if rule_for(outcome).refresh:
                 self.view.refresh()
             if outcome is ErrorCode.NOT_LEADER_OR_FOLLOWER and part is not None:
@@ -225,12 +225,15 @@ class JavaProducer(Producer):
         if not batch.done:
             self.succeed(batch, NO_OFFSET if part is None else part.base_offset, node)
 
-    def _went_wrong(self, lane: JavaLane, batch: Batch, outcome: Outcome) -> None:
+    def _went_wrong(
+        self, lane: JavaLane, batch: Batch, outcome: Outcome, part: PartitionProduced | None
+    ) -> None:
         if batch.done:
             return  # expired meanwhile
         overdue = batch.created + self.delivery_timeout <= self.kernel.now
         if self.idempotent:
-            retry = not overdue and lane.may_retry(batch, outcome)
+            start = NO_OFFSET if part is None else part.log_start_offset
+            retry = not overdue and lane.may_retry(batch, outcome, start)
         else:
             retry = not overdue and rule_for(outcome).retry
         if retry:

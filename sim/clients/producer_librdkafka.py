@@ -193,6 +193,8 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
             self._succeeded(lane, batch, part, node)
         elif self.idempotent and outcome is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             self._out_of_order(lane, batch, outcome)
+        elif self.idempotent and outcome is ErrorCode.UNKNOWN_PRODUCER_ID:
+            self._unknown(lane, batch, outcome)
         else:
             self._went_wrong(lane, batch, outcome)
         self._bump_if_drained()
@@ -219,6 +221,18 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
             lane.refused(batch)
         self._fatal()
         self.give_up(batch, outcome)
+
+    def _unknown(self, lane: LibrdkafkaLane, batch: Batch, outcome: Outcome) -> None:
+        """The broker forgot the producer. Only a batch that was never sent before, behind none that
+        is open, is sure not to be stored twice or out of order; else that is fatal."""
+        safe = not batch.retries and batch.seq == lane.next_err
+        lane.refused(batch)
+        if safe:
+            self._retry(lane, batch, counts=False)
+            self._drain_and_bump()
+        else:
+            self._fatal()
+            self.give_up(batch, outcome)
 
     def _went_wrong(self, lane: LibrdkafkaLane, batch: Batch, outcome: Outcome) -> None:
         rule = rule_for(outcome)

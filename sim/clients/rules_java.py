@@ -2,8 +2,9 @@
 
 `retry` stands for exceptions that are retriable, `refresh` for those that put the metadata in
 doubt. Outcomes that are not in the table fail the batch; with idempotence the partition then starts
-a new epoch. Two codes need more than a row. MESSAGE_TOO_LARGE splits a batch of several records.
-OUT_OF_ORDER_SEQUENCE_NUMBER depends on what is known of earlier batches (`JavaLane.may_retry`).
+a new epoch. Three codes need more than a row. MESSAGE_TOO_LARGE splits a batch of several records.
+OUT_OF_ORDER_SEQUENCE_NUMBER depends on what is known of earlier batches, and UNKNOWN_PRODUCER_ID,
+which Kafka answered before KIP-360, on the log start (`JavaLane.may_retry`).
 
 Source: Sender.completeBatch, canRetry; TransactionManager.canRetry; the exceptions' own classes.
 """

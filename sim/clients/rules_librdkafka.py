@@ -3,7 +3,8 @@
 `refresh` puts the metadata in doubt and implies a retry. `counts` says whether the retry counts;
 only its backoff depends on that. Outcomes that are not in the table fail the batch; with
 idempotence everything is then drained and the epoch bumped. With idempotence
-OUT_OF_ORDER_SEQUENCE_NUMBER has its own rules (`order_error`).
+OUT_OF_ORDER_SEQUENCE_NUMBER has its own rules (`order_error`), and so has UNKNOWN_PRODUCER_ID,
+which Kafka answered before KIP-360 (`LibrdkafkaProducer`).
 
 Source: rd_kafka_err_action and rd_kafka_handle_Produce_error in src/rdkafka_request.c.
 """

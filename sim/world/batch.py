@@ -132,6 +132,11 @@ class Batch:
         """Whether it has sequences; never for a plain producer."""
         return self.seq >= 0
 
+    @property
+    def renumbered(self) -> bool:
+        """Whether its sequences are not those of its last attempt."""
+        return self._data is None
+
     def numbers(self) -> dict[str, int]:
         """The columns of the history that say which sequences it holds."""
         if self.seq < 0:

@@ -37,7 +37,7 @@ from ottla.raft.types import Entry, EntryKind, LogIndex, Term
 
 ACCEPT, DUPLICATE, PARK = "accept", "duplicate", "park"
 MALFORMED, STALE, EPOCH_START, GAP = "malformed", "stale epoch", "epoch start", "gap"
-FULL = "table full"
+FULL, UNKNOWN = "table full", "unknown producer"
 WINDOW = 5
 """How many committed batches of a producer are recognised as duplicates (KIP-98)."""
 MEMORY = 1_000
@@ -60,6 +60,8 @@ class Modelled(NamedTuple):
     """A producer has one state for all epochs: another model (`one_state_model.py`)."""
     wraps: bool = True
     """A batch may lie across the wrap."""
+    from_zero: bool = False
+    """An unknown producer starts at 0, also if it was forgotten (before KIP-360)."""
 
 
 MODELLED = {
@@ -68,6 +70,7 @@ MODELLED = {
     "kafka-4.3": Modelled(appended=True),
     "kafka-3.9": Modelled(appended=True),
     "kafka-2.8": Modelled(appended=True),
+    "kafka-2.4": Modelled(appended=True, from_zero=True),
     "redpanda-24.3": Modelled(one_state=True, wraps=False),
     "redpanda-25.3": Modelled(one_state=True),
 }
@@ -104,6 +107,7 @@ class LogModel:
 
     def __init__(self, profile: str, max_producers: int):
         self._strict, self._appended = MODELLED[profile][:2]
+        self._from_zero = MODELLED[profile].from_zero
         self._max_producers = max_producers
         self._lines: dict[int, list[Stored]] = {}
         self._order: list[tuple[LogIndex, Term, int]] = []
@@ -222,8 +226,10 @@ class LogModel:
     def _of_unknown(
         self, producer_id: int, epoch: int, first: int, ahead: Sequence[Ahead]
     ) -> Opinion:
-        if first == 0 or not self._strict:
+        if first == 0 or not (self._strict or self._from_zero):
             return Opinion(ACCEPT)
+        if self._from_zero:
+            return Opinion(UNKNOWN)
         ends = {whose: end for _, whose, *end in self._forgot}
         floor, left = remembered(ends, self._floor)
         if producer_id <= floor:

@@ -106,32 +106,6 @@ def test_the_everyday_calls():
     run(test)
 
 
-@pytest.mark.parametrize("profile", ["kafka-2.8", "kafka-3.9", "kafka-4.3"])
-def test_an_older_broker_is_asked_in_versions_that_it_serves(profile):
-    """Profile `kafka-2.8`: each call without a version ended in a closed connection."""
-
-    async def test(wire):
-        client = await wire.client()
-        await client.learn_versions()
-        producer = await client.init_producer_id()
-        answer = await client.produce("t", 1, [b"a"], producer=producer)
-        assert answer == Produced(ErrorCode.NONE, 0, 0)
-        assert await client.list_offset("t", 1) == 1
-        assert len((await client.fetch("t", 1, 0)).batches) == 1
-        assert [topic.name for topic in (await client.metadata(["t"])).topics] == ["t"]
-
-    run(test, default_host(profile=profile))
-
-
-def test_what_a_broker_serves_is_not_asked_for_by_itself():
-    async def test(wire):
-        client = await wire.client()
-        with pytest.raises(ConnectionResetError):
-            await client.produce("t", 1, [b"a"])
-
-    run(test, default_host(profile="kafka-2.8"))
-
-
 def test_an_end_of_the_connection_reaches_everyone_who_waits():
     async def test(wire):
         client = await wire.client()

@@ -15,7 +15,7 @@ from ottla.compare.recordings import LARGE, RecordedBroker, record, record_broke
 from ottla.compare.running import Comparison
 from ottla.compare.telling import closing_lines, result_lines
 
-RECORDINGS = {"kafka-3.9": "kafka-3.9.1", "kafka-2.8": "kafka-2.8.2"}
+RECORDINGS = {"kafka-3.9": "kafka-3.9.1", "kafka-2.8": "kafka-2.8.2", "kafka-2.4": "kafka-2.4.1"}
 """By profile: the folder of what its original answered to every case of one node."""
 
 
@@ -29,7 +29,7 @@ def test_what_was_recorded_is_what_the_profile_answers(profile):
     told = [line for each in comparison.run(plain_cases()) for line in _differing(each)]
     assert told == []
     assert comparison.status == 0, closing_lines(comparison)
-    assert comparison.counts()["alike"] > 250
+    assert comparison.counts()["alike"] > 230
 
 
 def _differing(result):

@@ -152,6 +152,7 @@ CASES = {
     "unknown-resumes": (lambda new: new(), (7, 3, 5, 9)),
     "forgotten-resumes": (lambda new: forgetful(new((8, 3, 0, 4))), (8, 3, 5, 9)),
     "unknown-start-missing": (lambda new: new((8, 0, 0, 4)), (7, 3, 5, 9)),
+    "unknown-elsewhere": (lambda new: new(), (7, 3, 5, 9)),
     "stale-epoch": (lambda new: new((7, 1, 0, 4)), (7, 0, 5, 9)),
     "epoch-start": (lambda new: new((7, 1, 0, 4)), (7, 2, 0, 4)),
     "epoch-start-missing": (lambda new: new((7, 1, 0, 4)), (7, 2, 5, 9)),

@@ -96,7 +96,11 @@ class Asked:
         self.connection.reset("reset")
 
     def produced(
-        self, error: ErrorCode = ErrorCode.NONE, base: int = 0, hint: tuple[int, int] = (0, -1)
+        self,
+        error: ErrorCode = ErrorCode.NONE,
+        base: int = 0,
+        hint: tuple[int, int] = (0, -1),
+        log_start: int = 0,
     ) -> None:
         """Answer a produce request: all its partitions alike."""
         base = -1 if error else base
@@ -105,7 +109,7 @@ class Asked:
                 partition,
                 error,
                 base,
-                log_start_offset=0,
+                log_start_offset=log_start,
                 leader=hint[0] or -1,
                 leader_epoch=hint[1],
             )

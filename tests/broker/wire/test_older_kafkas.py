@@ -8,7 +8,7 @@ from broker_wire import default_host, produce_frame, run
 from ottla.broker.profiles.named import profile_named
 from ottla.broker.wire.api import table
 
-OLDER = ("kafka-3.9", "kafka-2.8")
+OLDER = ("kafka-3.9", "kafka-2.8", "kafka-2.4")
 
 
 @pytest.mark.parametrize("profile", OLDER)

@@ -197,6 +197,19 @@ def test_a_sequence_error_of_what_is_expected_next_starts_a_new_epoch():
     assert brokers.next().told == ([2], 1, 1)
 
 
+@pytest.mark.parametrize(("log_start", "epoch", "seq"), [(0, 1, 0), (-1, 0, 1)])
+def test_who_was_forgotten_begins_an_epoch_if_the_log_start_is_told(log_start, epoch, seq):
+    """Before KIP-360 a broker refused whom it had forgotten; two refusals are one new epoch."""
+    brokers, _ = with_config(ops=3)
+    no = ErrorCode.UNKNOWN_PRODUCER_ID
+    for asked, error in zip(brokers.take(3), (ErrorCode.NONE, no, no), strict=True):
+        asked.produced(error, log_start=log_start)
+    asked = brokers.next()
+    assert asked.told == ([1], epoch, seq)
+    asked.produced()
+    assert brokers.next().told == ([2], epoch, seq + 1)
+
+
 def test_a_refusal_for_good_fails_the_batch_and_numbers_the_rest_of_its_partition_anew():
     brokers, producer = with_config(ops=3)
     first, second, third = brokers.take(3)

@@ -12,6 +12,7 @@ from sim_fake_brokers import CONFIG, MS, FakeBrokers
 
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
+UNKNOWN = ErrorCode.UNKNOWN_PRODUCER_ID
 
 
 def producer_of(brokers: FakeBrokers, ops: int = 0) -> LibrdkafkaProducer:
@@ -173,6 +174,17 @@ def test_a_refusal_for_good_fails_the_batch_and_numbers_the_rest_anew():
     assert found == [("fail", 0, "INVALID_RECORD"), ("ok", 1, 0), ("ok", 2, 1)]
 
 
+def test_a_producer_that_was_forgotten_bumps_the_epoch_once_all_is_answered():
+    """Before KIP-360 a broker refused what it had forgotten."""
+    brokers, producer = with_config(ops=2)
+    first, second = brokers.take(2)
+    first.produced(UNKNOWN)
+    brokers.nothing_for(200)
+    second.produced(UNKNOWN)
+    assert [each.told for each in brokers.take(2)] == [([n], 1, n) for n in range(2)]
+    assert not producer.failed
+
+
 def test_a_bump_waits_for_all_partitions_and_concerns_all_of_them():
     """librdkafka#4953: what partition 1 had stored without an answer is stored twice then."""
     brokers = FakeBrokers(CONFIG.with_(partitions=2))
@@ -213,6 +225,22 @@ def test_an_epoch_that_cannot_grow_wraps():
 
 
 # ---- fatal
+
+
+def test_who_was_forgotten_and_may_have_stored_it_is_at_its_end():
+    brokers, producer = with_config(ops=1)
+    brokers.next().drop()  # stored or not, nobody knows
+    brokers.next().produced(UNKNOWN)
+    assert finished(brokers, producer) == [("info", 0, "UNKNOWN_PRODUCER_ID")]
+    assert producer.failed
+
+
+def test_who_was_forgotten_after_another_refusal_is_at_its_end():
+    brokers, producer = with_config(ops=1)
+    brokers.next().produced(NOT_LEADER)
+    brokers.next().produced(UNKNOWN)
+    assert finished(brokers, producer) == [("info", 0, "UNKNOWN_PRODUCER_ID")]
+    assert producer.failed
 
 
 def test_a_sequence_error_at_the_head_of_the_line_is_the_end_of_it():
