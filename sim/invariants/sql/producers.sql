@@ -266,6 +266,6 @@ LEFT JOIN ev clock ON clock.run_id = x.run_id AND clock.kind = 'fault' AND clock
   AND clock.code LIKE 'its clock%'
 LEFT JOIN ev filled ON filled.run_id = x.run_id AND filled.kind = 'decide'
   AND filled.code = 'table full' AND filled.partition = x.partition AND filled.node = x.node
-  AND filled.eid BETWEEN seen.eid AND entry.eid
+  AND filled.term = entry.term AND filled.eid < entry.eid
 WHERE clock.eid IS NULL AND filled.eid IS NULL AND 10 * (entry.t_us - seen.t_us) < 9 * s.expiry
 GROUP BY x.run_id;
