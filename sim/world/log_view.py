@@ -14,7 +14,7 @@ import msgpack
 from ottla.log.checksum import crc32c
 from ottla.log.record_batch import identity
 from ottla.log.types import Offset, RecordBatch
-from ottla.raft.types import NO_NODE, Entry, EntryKind, LogIndex, NodeId, Term
+from ottla.raft.types import NO_NODE, Entry, EntryKind, GroupId, LogIndex, NodeId, Term
 
 _PRIME = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
@@ -43,6 +43,29 @@ class Seen(NamedTuple):
 
 NOTHING = Seen(0, None, None, None, None, None, 0, 0)
 """Stands for everything before the first entry of a log that no snapshot begins."""
+
+
+class Written:
+    """Every entry that some node has written, by group, index and term: in a correct run there is
+    only one for each."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
+        self._applied: dict[tuple[GroupId, LogIndex, Term], LogIndex] = {}
+
+    def at(self, group: GroupId, index: LogIndex, term: Term) -> Seen:
+        """The entry, as its first writer wrote it."""
+        return self._entries[group, index, term]
+
+    def keep(self, group: GroupId, index: LogIndex, seen: Seen, applied: LogIndex) -> None:
+        """A node writes an entry; `applied`: up to where it has applied the log."""
+        self._entries.setdefault((group, index, seen.term), seen)
+        if seen.expires:
+            self._applied.setdefault((group, index, seen.term), applied)
+
+    def applied(self, group: GroupId, index: LogIndex, term: Term) -> LogIndex:
+        """What the first writer of this decision to forget producers had applied."""
+        return self._applied[group, index, term]
 
 
 class LogView:

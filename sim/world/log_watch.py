@@ -95,7 +95,7 @@ class LogWatch:
         applied = 0 if replica is None else replica.applied
         for entry in write.entries:
             seen = view.extend(entry)
-            self._observer.remember(write.group, entry.index, seen, applied)
+            self._observer.written.keep(write.group, entry.index, seen, applied)
             self._observer.entry_row("append", self._life, write.group, entry.index, leads)
         in_sync = self._observer.in_sync
         if in_sync is not None and leads and write.entries:
@@ -127,7 +127,7 @@ class LogWatch:
     def _snapshot(self, view: LogView, write: Write, snapshot: Snapshot) -> None:
         meta = snapshot.meta
         if write.reset:
-            view.reset(meta.index, self._observer.seen_at(write.group, meta.index, meta.term))
+            view.reset(meta.index, self._observer.written.at(write.group, meta.index, meta.term))
         columns = self._told_by(write.group, snapshot, None if write.reset else self._life)
         code = "installed" if write.reset else "taken"
         self._add(

@@ -33,7 +33,7 @@ from ottla.sim.world.final_logs import final_rows
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.in_sync_model import in_sync_model
 from ottla.sim.world.life import Life
-from ottla.sim.world.log_view import NOTHING, LogView, Seen
+from ottla.sim.world.log_view import NOTHING, LogView, Seen, Written
 from ottla.sim.world.metadata_watch import MetadataWatch
 from ottla.sim.world.one_state_model import Remnant
 from ottla.sim.world.reference_model import MODELLED, Opinion, Replay
@@ -69,10 +69,7 @@ class Observer:
         """By group, the reference model's state of the committed log."""
         self.remnants = Remnants()
         """What replicas keep that began with a snapshot and must not keep all of it."""
-        self._chains: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
-        self._applied: dict[tuple[GroupId, LogIndex, Term], LogIndex] = {}
-        """By group, index and term of a decision to forget producers: what its first writer had
-        applied."""
+        self.written = Written()
 
     def view(self, node: NodeId, group: GroupId) -> LogView:
         """The view of that node's log of that group."""
@@ -80,17 +77,6 @@ class Observer:
         if found is None:
             found = self.views[node, group] = LogView()
         return found
-
-    def seen_at(self, group: GroupId, index: LogIndex, term: Term) -> Seen:
-        """The entry that some node wrote there in that term."""
-        return self._chains[group, index, term]
-
-    def remember(self, group: GroupId, index: LogIndex, seen: Seen, applied: LogIndex) -> None:
-        """Keep an entry for `seen_at`. `applied`: up to where the node that writes it has applied
-        the log."""
-        self._chains.setdefault((group, index, seen.term), seen)
-        if seen.expires:
-            self._applied.setdefault((group, index, seen.term), applied)
 
     def knows(self, life: Life, group: GroupId) -> bool:
         """Whether the group is one of the topic's partitions, or the controller's."""
@@ -143,7 +129,7 @@ class Observer:
     def _base(self, stored: StoredGroup) -> Seen:
         """What stands for everything before the first entry of that log."""
         meta = stored.snapshot
-        return NOTHING if meta is None else self.seen_at(stored.group, meta.index, meta.term)
+        return NOTHING if meta is None else self.written.at(stored.group, meta.index, meta.term)
 
     def _given_back(self, life: Life, group: GroupId) -> None:
         """A loss of power that undoes a truncation or a snapshot brings entries back; so does an
@@ -241,7 +227,7 @@ class Observer:
                 log_index=index,
                 off=seen.next_off,
                 pid=pid,
-                aux=self._applied[group, index, seen.term],
+                aux=self.written.applied(group, index, seen.term),
             )
 
     def decided(
