@@ -33,6 +33,7 @@ from ottla.sim.coverage.steps import (
     Steps,
 )
 from ottla.sim.history.history import Event
+from ottla.sim.world.life import when_awake
 from ottla.sim.world.network import Link
 from ottla.sim.world.world import World
 
@@ -221,11 +222,7 @@ class Probe:
 
     def received(self, to: NodeId, message: Any) -> None:
         """See `NetworkWatcher`."""
-        life = self._world.lives.get(to)
-        if life is not None and life.frozen:
-            life.enter(self._hears, to, message)  # when it goes on
-        else:
-            self._hears(to, message)
+        when_awake(self._world.lives.get(to), self._hears, to, message)
 
     def _hears(self, to: NodeId, message: Any) -> None:
         partition = self._partition(message)

@@ -37,8 +37,8 @@ from ottla.sim.ending.lost_clients import lost
 from ottla.sim.ending.probes import Asked, Probes
 from ottla.sim.ending.rest import is_calm, let_calm_down, rest, rests
 from ottla.sim.ending.topics import agreed, note_topics
-from ottla.sim.world.life import Life
-from ottla.sim.world.world import STEP, World, awake
+from ottla.sim.world.life import Life, awake
+from ottla.sim.world.world import STEP, World
 
 MS: Micros = 1_000
 _FEW_IN_SYNC = 4

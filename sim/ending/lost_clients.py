@@ -30,7 +30,8 @@ from ottla.raft.types import NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.clients.worker import MS
 from ottla.sim.world.frames import TOPIC
-from ottla.sim.world.world import World, awake
+from ottla.sim.world.life import awake
+from ottla.sim.world.world import World
 
 
 class _Told(NamedTuple):

@@ -20,7 +20,8 @@ from ottla.sim.clients.base import Client
 from ottla.sim.ending.lost_clients import lost
 from ottla.sim.settings.ranges import AROUND_BYTES
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.world.world import World, awake
+from ottla.sim.world.life import awake
+from ottla.sim.world.world import World
 
 _ENDS = frozenset({"ok", "fail", "info"})
 _ANSWERS = frozenset({"answer", "ok", "leader"})

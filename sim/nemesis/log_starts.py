@@ -16,8 +16,9 @@ from ottla.raft.messages import InstallSnapshot
 from ottla.raft.types import GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.world.frames import TOPIC
+from ottla.sim.world.life import awake
 from ottla.sim.world.points import Trap
-from ottla.sim.world.world import World, awake
+from ottla.sim.world.world import World
 
 
 def delete_records(hand: FaultContext) -> None:

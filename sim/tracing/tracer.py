@@ -30,7 +30,7 @@ from ottla.raft import messages as raft
 from ottla.raft.raft_log import decode_voters
 from ottla.raft.types import Entry, EntryKind, GroupId, NodeId
 from ottla.sim.specification import trace
-from ottla.sim.world.life import Life
+from ottla.sim.world.life import Life, when_awake
 from ottla.sim.world.log_watch import LogWatch
 from ottla.sim.world.observer import Observer
 from ottla.sim.world.world import World
@@ -68,11 +68,7 @@ class Tracer:
 
     def received(self, to: NodeId, message: Any) -> None:
         """See `NetworkWatcher`."""
-        life = self._world.lives.get(to)
-        if life is not None and life.frozen:
-            life.enter(self._message, "receive", to, message)  # when it goes on
-        else:
-            self._message("receive", to, message)
+        when_awake(self._world.lives.get(to), self._message, "receive", to, message)
 
     def _message(self, kind: str, node: NodeId, message: Any) -> None:
         """A living node sends or receives a message."""

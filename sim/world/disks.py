@@ -61,6 +61,8 @@ class SimDisk:
         """Appends up to that number are in the page cache. Only a loss of power takes them, and
         only if no sync has made them durable. Usually there are none, because a commit ends with a
         sync. But without flushes they stay there, and so they do if a sync only pretends."""
+        self.rotten = False
+        """Whether something that was synced was damaged: no node starts on it."""
         self._lasting = False
         """Whether all that the last life left behind is on the disk."""
         self._kernel = kernel
@@ -104,6 +106,11 @@ class SimDisk:
     def fail(self, text: str) -> None:
         """The next sync fails, and the store with it."""
         self.medium.fail_syncs(StoreError(text))
+
+    def rot(self, group: GroupId, index: LogIndex) -> None:
+        """Damage an entry that was synced; only while its node is dead."""
+        self.rotten = True
+        self.medium.damage(group, index)
 
     @property
     def fresh(self) -> bool:

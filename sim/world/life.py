@@ -145,6 +145,20 @@ class Life:
                 raise Crashed
 
 
+def awake(life: Life | None) -> Life | None:
+    """The leader that can be waited for. None if it is frozen: the other nodes do not hear it, and
+    elect another one."""
+    return None if life is None or life.frozen else life
+
+
+def when_awake(life: Life | None, call: Callable[..., object], *arguments: Any) -> None:
+    """Call it now; if the node is frozen, when it goes on."""
+    if life is not None and life.frozen:
+        life.enter(call, *arguments)
+    else:
+        call(*arguments)
+
+
 class SimClockwork:
     """`ottla.broker.event_loop.clockwork.Clockwork` of one life, in virtual time."""
 

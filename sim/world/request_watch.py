@@ -61,6 +61,24 @@ class Since(NamedTuple):
     node: Micros
 
 
+class LostRequests:
+    """How many requests reached a node and lost their connection before they were answered."""
+
+    def __init__(self, history: History):
+        self._history = history
+        self._count = 0
+
+    def add(self, requests: int) -> None:
+        """So many more."""
+        self._count += requests
+
+    def note(self) -> None:
+        """A row at the end of the run, if there were any."""
+        if self._count:
+            code = "request whose connection was lost"
+            self._history.add("late", code=code, aux=self._count)
+
+
 class RequestWatch:
     """All requests to one life of a node. `begin` and `ended` are called for each ticket of a
     partition, `unanswered` with how many requests were open when their connection was lost."""

@@ -39,6 +39,7 @@ from ottla.sim.world.network import SimNetwork
 from ottla.sim.world.observer import Observer
 from ottla.sim.world.points import Points
 from ottla.sim.world.producer_ids import ProducerIds
+from ottla.sim.world.request_watch import LostRequests
 from ottla.sim.world.tcp import ClientNetwork, Connection
 
 SECOND: Micros = 1_000_000
@@ -92,9 +93,7 @@ class World:
         self.placement: dict[int, tuple[NodeId, ...]] = {}
         """Replicas by partition, as decided while booting; a node that has just come back may not
         know them."""
-        self._damaged: set[NodeId] = set()
-        self._lost_requests = 0
-        """How many requests reached a node and lost their connection before they were answered."""
+        self._lost_requests = LostRequests(self.history)
         self._incs = dict.fromkeys(self.nodes, 0)
         self._shared = Shared(
             config,
@@ -104,7 +103,7 @@ class World:
             self.counters,
             self.addresses,
             self.producer_ids,
-            self._unanswered,
+            self._lost_requests.add,
         )
 
     # ---- beginning
@@ -241,9 +240,6 @@ class World:
         network, factory = self.network, self.factory
         return make_node(life, self._shared, self.observer, network=network, factory=factory)
 
-    def _unanswered(self, requests: int) -> None:
-        self._lost_requests += requests
-
     def _serve(self, connection: Connection) -> ServedConnection | None:
         life = self.lives.get(connection.node)
         if life is None:
@@ -340,15 +336,13 @@ class World:
     def rot(self, node: NodeId, group: GroupId, index: LogIndex) -> None:
         """Damage an entry that a dead node had synced: the node must refuse to start."""
         assert node not in self.lives, f"node {node} lives"
-        self._damaged.add(node)
-        self.disks[node].medium.damage(group, index)
+        self.disks[node].rot(group, index)
         self.fault(f"entry {index} of group {group} rots on its disk", node)
 
     @property
     def able(self) -> tuple[NodeId, ...]:
         """The nodes that have a disk to start on."""
-        damaged, disks = self._damaged, self.disks
-        return tuple(each for each in self.nodes if each not in damaged and not disks[each].fresh)
+        return tuple(node for node, disk in self.disks.items() if not (disk.rotten or disk.fresh))
 
     def near(self, nodes: Collection[NodeId]) -> bool:
         """Whether enough of these nodes are near each other to agree. Some settings of links allow
@@ -404,15 +398,7 @@ class World:
         """Rows for requests that are still open, and one for how many lost their connection."""
         for life in self.lives.values():
             listener_of(life).watches.requests.final()
-        if self._lost_requests:
-            code = "request whose connection was lost"
-            self.history.add("late", code=code, aux=self._lost_requests)
-
-
-def awake(life: Life | None) -> Life | None:
-    """The leader that can be waited for. None if it is frozen: the other nodes do not hear it, and
-    elect another one."""
-    return None if life is None or life.frozen else life
+        self._lost_requests.note()
 
 
 def _nobody(_: int) -> None:
