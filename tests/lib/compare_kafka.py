@@ -89,6 +89,9 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         sys.stderr.write(f"ottla: {error.cmd[0]} ended with status {error.returncode}, see above\n")
         return 2
+    except TimeoutError as error:
+        sys.stderr.write(f"ottla: {error}\n")
+        return 2
 
 
 def run() -> int:
@@ -126,7 +129,8 @@ def zookeeper(java: list[str], port: int, data: Path) -> Iterator[None]:
     file.write_text("\n".join((*lines, "admin.enableServer=false", "")), encoding="utf-8")
     process = subprocess.Popen([*java, main_class, str(file)])
     try:
-        await_port(process, port)
+        if not await_port(process, port):
+            raise TimeoutError(f"ZooKeeper does not listen on port {port}, see above")
         yield
     finally:
         process.terminate()
@@ -139,7 +143,7 @@ def await_port(process: subprocess.Popen[bytes], port: int) -> bool:
     while process.poll() is None and time.monotonic() < until:
         if answers(port):
             return True
-        time.sleep(0.2)
+        time.sleep(0.2)  # another process sends no notification
     return False
 
 
