@@ -101,9 +101,10 @@ def run() -> int:
     parser.add_argument("--version", choices=VERSIONS, default=NEWEST)
     chosen = parser.parse_args()
     port, version = chosen.port, chosen.version
-    if answers(port):
-        sys.stderr.write(f"ottla: port {port} is in use; choose another: ARGS='--port N'\n")
-        return 2
+    for each in (port, port + 1):
+        if answers(each):
+            sys.stderr.write(f"ottla: port {each} is in use; choose another: ARGS='--port N'\n")
+            return 2
     if missing():
         sys.stderr.write(f"ottla: Kafka needs Java 17 and Maven; missing: {missing()}\n")
         return 2
@@ -127,7 +128,9 @@ def zookeeper(java: list[str], port: int, data: Path) -> Iterator[None]:
     file = data.parent / "zookeeper.cfg"
     lines = (f"dataDir={data}", f"clientPort={port}", "clientPortAddress=127.0.0.1")
     file.write_text("\n".join((*lines, "admin.enableServer=false", "")), encoding="utf-8")
-    process = subprocess.Popen([*java, main_class, str(file)])
+    # In a session of its own: what ends this process group must not end it before Kafka, which
+    # would wait for it for ever.
+    process = subprocess.Popen([*java, main_class, str(file)], start_new_session=True)
     try:
         if not await_port(process, port):
             raise TimeoutError(f"ZooKeeper does not listen on port {port}, see above")
