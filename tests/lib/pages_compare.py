@@ -17,6 +17,8 @@ from ottla.compare.explained import Explanation, load_explanations
 from ottla.compare.telling import brief, summary
 
 CASES = "../../src/ottla/compare/cases"
+EVERY = "*"
+"""The case of an explanation that is about all cases; docs/reference/profiles.md says them."""
 _HEAD = """\
 # Cases of `ottla compare`
 
@@ -117,8 +119,9 @@ def _told(expected: Expectation, usual: Expectation) -> str:
 
 
 def _explained(case: Case, explanations: Sequence[Explanation]) -> Iterator[str]:
-    """Why Ottla does something else."""
-    found = [each for each in explanations if fnmatchcase(case.name, each.case)]
+    """Why Ottla does something else; what is so in every case is no news in a row."""
+    about = (each for each in explanations if each.case != EVERY)
+    found = [each for each in about if fnmatchcase(case.name, each.case)]
     yield from dict.fromkeys(each.reason for each in found)
 
 

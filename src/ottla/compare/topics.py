@@ -22,11 +22,14 @@ from ottla.compare.requests import USUAL_VERSIONS, Versions
 
 READY_SECONDS = 30.0
 """How long the partitions of a topic may be without a leader."""
+GONE_SECONDS = 30.0
+"""How long a topic may exist after the answer that it is deleted: with ZooKeeper it does for some
+dozen ms. The names are those of this run alone, so nobody else has made it."""
 CALL_SECONDS = 60.0
 """How long a broker may take to answer a request about topics; it is told `_TIMEOUT_MS`."""
-CONFIGS = {"retention.ms": "-1", "segment.ms": str(1 << 50)}
-"""Configs of every topic: records of a case have old times, and must neither be deleted for that
-nor lie in another segment than new ones, where a fetch ends."""
+CONFIGS = {"retention.ms": "-1", "segment.ms": str((1 << 63) - 1)}
+"""Configs of every topic: records of a case have any times, and must neither be deleted for that
+nor lie in several segments, where a fetch and a search by time end."""
 _TIMEOUT_MS = 20_000
 _INVALID_CONFIG = ErrorCode.INVALID_CONFIG
 _GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -58,14 +61,12 @@ class Topics:
         if not case.topics:
             return
         wanted = [self._wanted(each, names[each.name]) for each in case.topics]
-        answer = await self._call(
-            "create_topics", topics=wanted, timeout=_TIMEOUT_MS, validate_only=False
-        )
-        for each in answer.topics:
-            if each.error_code != 0:
-                why = f"{error_name(each.error_code)} {each.error_message or ''}".strip()
-                kind = UnplayableError if each.error_code == _INVALID_CONFIG else CompareError
-                raise kind(f"{case.name}: its topic cannot be made: {why}")
+        loop = asyncio.get_running_loop()
+        until = loop.time() + GONE_SECONDS
+        wanted = await self._create(case, wanted, may_exist=True)
+        while wanted:
+            await asyncio.sleep(POLL_SECONDS)
+            wanted = await self._create(case, wanted, may_exist=loop.time() < until)
         try:
             async with asyncio.timeout(READY_SECONDS):
                 for each in case.topics:
@@ -77,6 +78,24 @@ class Topics:
             raise CompareError(
                 f"{case.name}: its topics have no leader after {READY_SECONDS:g} s"
             ) from None
+
+    async def _create(
+        self, case: Case, wanted: list[dict[str, Any]], *, may_exist: bool
+    ) -> list[dict[str, Any]]:
+        """Ask for topics, and return those that are to be asked for again, because an earlier one
+        of that name is still being deleted."""
+        answer = await self._call(
+            "create_topics", topics=wanted, timeout=_TIMEOUT_MS, validate_only=False
+        )
+        existing = set()
+        for each in answer.topics:
+            if each.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and may_exist:
+                existing.add(each.name)
+            elif each.error_code != 0:
+                why = f"{error_name(each.error_code)} {each.error_message or ''}".strip()
+                kind = UnplayableError if each.error_code == _INVALID_CONFIG else CompareError
+                raise kind(f"{case.name}: its topic cannot be made: {why}")
+        return [each for each in wanted if each["name"] in existing]
 
     async def delete(self, names: Iterable[str]) -> None:
         """Delete topics, also those that there are not. Raises `CompareError` if one is left."""
