@@ -18,6 +18,7 @@ from compare_kit import (
     kafka,
     plain_cases,
     played,
+    played_once,
     recorded_cases,
     written,
 )
@@ -49,7 +50,7 @@ too."""
 
 
 def compared(target, profile, cases, **options):
-    comparison = Comparison(target, ProfileBroker(profile), profile, **options)
+    comparison = Comparison(target, played_once(profile), profile, **options)
     return comparison, list(comparison.run(cases))
 
 
@@ -85,7 +86,7 @@ def test_a_listed_difference_that_disappears_is_told_and_fails():
 @pytest.mark.parametrize("profile", [each.name for each in PROFILES])
 def test_a_profile_does_what_the_cases_say_of_it(profile):
     """Or the list of explained differences says why not."""
-    broker, explanations, found = ProfileBroker(profile), load_explanations(), []
+    broker, explanations, found = played_once(profile), load_explanations(), []
     versions = broker.versions()
     for case in every_case():
         if unserved(case.needs, profile, versions) or unsaid(case, profile):
@@ -123,7 +124,7 @@ def answers_alike(profile, cases):
     """Over TCP as in process."""
     with WireBroker(profile) as wire:
         comparison, results = compared(wire, profile, cases)
-    in_process, _ = compared(ProfileBroker(profile), profile, cases)
+    in_process, _ = compared(played_once(profile), profile, cases)
     told = {each.case.name: each.differences for each in results}
     assert len(told) == len(cases)
     assert comparison.counts()["left out"] == in_process.counts()["left out"]
@@ -151,7 +152,7 @@ def test_over_tcp_several_nodes_answer_as_in_process(profile, globs):
 
 @pytest.mark.slow
 def test_two_profiles_that_differ_are_told_apart():
-    comparison, _ = compared(ProfileBroker("redpanda-5157"), PROFILE, plain_cases())
+    comparison, _ = compared(played_once("redpanda-5157"), PROFILE, plain_cases())
     assert comparison.status == 1
     names = [each.case.name for each in comparison.results if each.differences]
     assert "idempotence/an-older-epoch-is-fenced" in names
@@ -171,7 +172,7 @@ def test_explained_differences_of_what_is_not_recorded_are_there():
         ]
     assert found
     for why, case, profile in found:
-        broker = ProfileBroker(profile)
+        broker = played_once(profile)
         differing = contradictions(case, broker.play(case, broker.versions()), profile)
         assert any(why.explains(each, profile) for each in differing), why.told()
 
