@@ -17,6 +17,7 @@ is different: its rows come after the history, and replace those that follow fro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +30,14 @@ from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.events import define_events
 from ottla.sim.studies.names import VERDICTS
 from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, Sheet, sheet, sheets
+from ottla.sim.studies.spark import Spark
 from sim_histories import read
 
 FOLDER = Path(__file__).parents[1] / "studies" / "cases"
 Row: TypeAlias = dict[str, Any]
 NOTHING = "-"
+FEW = 30
+"""So many rows are a view in Spark, which takes half a second to make a table of its own."""
 
 
 @dataclass
@@ -164,20 +168,33 @@ def _behind(number: int, run: Run) -> list[Row]:
     ]
 
 
-def make(engine: Engine, layer: str) -> None:
-    """All tables of a layer, by the names that SQL has for them."""
-    for each in sheets(layer):
-        engine.make(_known(each, layer), each.text)
+def make(engine: Engine, layer: str, asked: str | None = None) -> None:
+    """The tables of a layer that a text of SQL asks for, and what they read, by the names that SQL
+    has for them; all where none is given. Spark takes half a second for each."""
+    texts = {_known(each, layer): each.text for each in sheets(layer)}
+    for name in texts if asked is None else _needed(asked, texts):
+        engine.make(name, texts[name])
+
+
+def _needed(asked: str, texts: Mapping[str, str]) -> list[str]:
+    """Names that stand in a text, or in the texts of those that do, in their order."""
+    found, left = set[str](), [asked]
+    while left:
+        words = set(re.findall(r"\w+", left.pop()))
+        new = (words & texts.keys()) - found
+        found |= new
+        left += [texts[name] for name in new]
+    return [name for name in texts if name in found]
 
 
 def _known(each: Sheet, layer: str) -> str:
     return f"gold_{each.name}" if layer == GOLD and not each.shared else each.name
 
 
-def make_silver(engine: Engine, folder: Path) -> None:
-    """All silver tables of the bronze in a folder."""
+def make_silver(engine: Engine, folder: Path, asked: str | None = None) -> None:
+    """Silver tables of the bronze in a folder: all, or those that are asked for as of `make`."""
     define_events(engine, [folder])
-    make(engine, SILVER)
+    make(engine, SILVER, asked)
 
 
 def put(engine: Engine, layer: str, name: str, rows: Sequence[Row]) -> None:
@@ -205,7 +222,12 @@ def put_typed(engine: Engine, name: str, types: dict[str, str], rows: Sequence[R
     )
     names = ", ".join(types)
     only = "" if rows else "WHERE put_as < 0"
-    engine.make(name, f"SELECT {columns}\nFROM (VALUES\n{values}\n) AS t({names}, put_as)\n{only}")
+    sql = f"SELECT {columns}\nFROM (VALUES\n{values}\n) AS t({names}, put_as)\n{only}"
+    if isinstance(engine, Spark) and len(rows) <= FEW:
+        engine.drop([name])
+        engine.session.sql(sql).createOrReplaceTempView(name)
+    else:
+        engine.make(name, sql)
 
 
 def _literal(value: Any) -> str:

@@ -67,7 +67,7 @@ def made(engine):
     put_typed(engine, VARIANTS, VARIANT_TYPES, rows.pop(VARIANTS))
     put_silver(engine, rows)
     engine.make(PAIRS, pairs_query(()))
-    make(engine, GOLD)
+    make(engine, GOLD, STUDY.text)
     make(engine, QUANTILES)
 
 

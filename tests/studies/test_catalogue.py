@@ -6,6 +6,7 @@ took; and the catalogue of mutants.
 """
 
 import re
+from functools import cache
 
 import pytest
 
@@ -33,7 +34,7 @@ SHORTER = {
 }
 SEEDS = {"compare-profiles": 3, "idempotence": 2, "clean": 20}
 ONE_BATCH = 1_000_000
-"""Spark takes its time for each batch, however small."""
+"""An engine takes its time for each batch, however small."""
 EMPTY = {"What was found": "clean"}
 """Tables that are empty where all is well, and whose they are."""
 
@@ -60,14 +61,25 @@ def test_these_ship():
         assert parse(text).name == name
 
 
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, duck):
+    """The lake of a study that was run, and what was found in it, by the study's name. Each is run
+    once."""
+
+    @cache
+    def of(name):
+        out = tmp_path_factory.mktemp(name)
+        seeds = SEEDS.get(name, 1)
+        ran = study(out, shorter(name), seeds=seeds, batch_rows=ONE_BATCH, engine=duck)
+        return ran.lake, findings_of(ran.lake, duck, f"ottla study run {name}")
+
+    return of
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHORTER)
-def test_its_sql_runs_and_its_sentences_are_filled(name, tmp_path):
-    done = study(tmp_path, shorter(name), seeds=SEEDS.get(name, 1))
-    try:
-        findings = findings_of(done.lake, done.engine, f"ottla study run {name}")
-    finally:
-        done.engine.close()
+def test_its_sql_runs_and_its_sentences_are_filled(name, done):
+    _, findings = done(name)
     assert re.search(r"\d", findings.answer)
     assert "{" not in findings.answer
     assert all(bool(each.rows) != (EMPTY.get(each.title) == name) for each in findings.tables)
@@ -79,16 +91,13 @@ def test_its_sql_runs_and_its_sentences_are_filled(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHORTER)
-def test_spark_says_the_same(name, tmp_path, spark):
+def test_spark_says_the_same(name, done, spark):
     """Of tables that are there; `test_golden` and `test_engines` have it make them."""
-    text, seeds = shorter(name), SEEDS.get(name, 1)
-    done = study(tmp_path, text, seeds=seeds, batch_rows=ONE_BATCH)
-    mine = findings_of(done.lake, done.engine, "")
-    done.engine.close()
+    lake, mine = done(name)
     steps: list[Progress] = []
-    Pipeline(done.lake, spark, steps.append).run()
+    Pipeline(lake, spark, steps.append).run()
     assert not any(step.fresh for step in steps)
-    theirs = findings_of(done.lake, spark, "")
+    theirs = findings_of(lake, spark, "")
     assert theirs.answer == mine.answer
     assert theirs.tables == mine.tables
     assert theirs.worst == mine.worst

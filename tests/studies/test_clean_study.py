@@ -39,7 +39,7 @@ def fill(engine, runs):
     put_typed(engine, VARIANTS, {"variant": "BIGINT"}, [{"variant": 0}])
     put_silver(engine, {"silver runs": runs})
     engine.make(PAIRS, pairs_query(()))
-    make(engine, GOLD)
+    make(engine, GOLD, STUDY.text)
 
 
 def test_what_nobody_looked_at_is_neither_lost_nor_whole(engine):

@@ -62,7 +62,7 @@ def made(engine):
     named = [{"variant": number, "profile": each} for number, each in enumerate(PROFILES)]
     put_typed(engine, VARIANTS, types, named)
     engine.make(PAIRS, pairs_query(STUDY.variants))
-    make(engine, GOLD)
+    make(engine, GOLD, f"{STUDY.text} gold_differences")
 
 
 def test_the_sentence_counts_what_only_one_of_them_answered(engine):

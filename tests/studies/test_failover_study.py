@@ -56,7 +56,7 @@ def fill(engine, copies):
         engine, {"silver runs": runs, "silver failovers": failovers + vain, "silver acked": acked}
     )
     engine.make(PAIRS, pairs_query(()))
-    make(engine, GOLD)
+    make(engine, GOLD, STUDY.text)
     make(engine, QUANTILES)
 
 

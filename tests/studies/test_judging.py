@@ -50,8 +50,8 @@ def engine(request):
 
 @pytest.fixture(scope="module")
 def judged(engine, tmp_path_factory):
-    """Histories that the engine has judged: labelled ones, and real ones that were changed."""
-    runs = [each.events for each in histories()] + changed_runs()
+    """Histories that the engine has judged: labelled ones, real ones, and those changed."""
+    runs = [*(each.events for each in histories()), *golden.kept().values(), *changed_runs()]
     judge_all(engine, runs, tmp_path_factory.mktemp("judged"))
     return runs
 
@@ -59,7 +59,7 @@ def judged(engine, tmp_path_factory):
 def judge_all(engine, runs, out):
     folder = write([Run(events) for events in runs], out / "bronze")
     judging.judge_waves(engine, [folder], out / VERDICTS)
-    make_silver(engine, folder)
+    make_silver(engine, folder, "runs python_verdicts acked")
     engine.define(VERDICTS, [out / VERDICTS])
 
 

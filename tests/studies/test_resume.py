@@ -29,9 +29,22 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, duck):
-    pipeline = study(tmp_path_factory.mktemp("undisturbed"), engine=duck)
-    return {table: contents(pipeline, table) for table in TABLES}
+def ended(tmp_path_factory, duck):
+    """The folder of a study that nobody disturbed, and the rows of its tables."""
+    out = tmp_path_factory.mktemp("undisturbed")
+    pipeline = study(out, engine=duck)
+    return out, {table: contents(pipeline, table) for table in TABLES}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(ended):
+    return ended[1]
+
+
+@pytest.fixture
+def whole(ended, tmp_path):
+    """A folder with a copy of that study."""
+    return Path(shutil.copytree(ended[0], tmp_path / "study"))
 
 
 @pytest.mark.parametrize(
@@ -45,23 +58,22 @@ def test_a_killed_study_goes_on(tmp_path, undisturbed, duck, stage, done):
     assert left_over(tmp_path / "study") == []
 
 
-def test_what_is_whole_is_not_made_again(tmp_path, duck):
-    study(tmp_path, engine=duck)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+def test_what_is_whole_is_not_made_again(whole, duck):
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*.parquet")}
+    assert before
     steps: list[Progress] = []
-    study(tmp_path, engine=duck, told=steps.append)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")} == before
+    study(whole, engine=duck, told=steps.append)
+    assert {path: path.stat().st_mtime_ns for path in whole.rglob("*.parquet")} == before
     assert all(step.fresh == 0 for step in steps)
 
 
-def test_a_folder_that_is_not_whole_is_made_anew(tmp_path, undisturbed, duck):
-    study(tmp_path, engine=duck)
+def test_a_folder_that_is_not_whole_is_made_anew(whole, undisturbed, duck):
     for folder in ("bronze/wave=00001", "gold/kills"):
-        (tmp_path / folder / "_SUCCESS").unlink()
-    left = tmp_path / "bronze" / "_making-wave=00001-1"
+        (whole / folder / "_SUCCESS").unlink()
+    left = whole / "bronze" / "_making-wave=00001-1"
     left.mkdir()
     (left / "part-0.parquet").write_bytes(b"half of a file")
-    gone_on = study(tmp_path, engine=duck)
+    gone_on = study(whole, engine=duck)
     assert {table: contents(gone_on, table) for table in TABLES} == undisturbed
     assert not left.exists()
 
@@ -88,45 +100,42 @@ def spoil(out: Path, how: str, folder: str) -> None:
         ("lost", "gold/variants"),
     ],
 )
-def test_a_folder_whose_files_are_others_is_made_anew(tmp_path, undisturbed, duck, how, folder):
+def test_a_folder_whose_files_are_others_is_made_anew(whole, undisturbed, duck, how, folder):
     """Silver was made without the runs of a file that was gone, with status 0."""
-    study(tmp_path, engine=duck)
-    before = made(tmp_path / folder)
-    spoil(tmp_path, how, folder)
+    before = made(whole / folder)
+    spoil(whole, how, folder)
     if folder.startswith("bronze"):
         for layer in ("silver", "gold"):
-            shutil.rmtree(tmp_path / layer)
-    assert made(tmp_path / folder) is None
-    gone_on = study(tmp_path, engine=duck)
+            shutil.rmtree(whole / layer)
+    assert made(whole / folder) is None
+    gone_on = study(whole, engine=duck)
     assert {table: contents(gone_on, table) for table in TABLES} == undisturbed
-    again = made(tmp_path / folder)
+    again = made(whole / folder)
     assert before is not None
     assert again is not None
     assert again.rows == before.rows
 
 
 def test_a_wave_that_was_copied_over_another_or_behind_the_last_counts_once(
-    tmp_path, undisturbed, duck
+    whole, undisturbed, duck
 ):
     """Its runs were there twice and others not at all, until the judges did not say the same."""
-    study(tmp_path, engine=duck)
-    first, second = (tmp_path / "bronze" / f"wave=0000{each}" for each in (0, 1))
+    first, second = (whole / "bronze" / f"wave=0000{each}" for each in (0, 1))
     shutil.copytree(first, second.with_name("wave=00099"))
     shutil.rmtree(second)
     shutil.copytree(first, second)
     for layer in ("silver", "gold"):
-        shutil.rmtree(tmp_path / layer)
+        shutil.rmtree(whole / layer)
     assert made(second) is None
-    gone_on = study(tmp_path, engine=duck)
+    gone_on = study(whole, engine=duck)
     assert {table: contents(gone_on, table) for table in TABLES} == undisturbed
     assert not second.with_name("wave=00099").exists()
 
 
-def test_it_is_said_which_folder_is_made_anew(tmp_path, duck):
-    study(tmp_path, engine=duck)
-    spoil(tmp_path, "lost", "bronze/wave=00001")
+def test_it_is_said_which_folder_is_made_anew(whole, duck):
+    spoil(whole, "lost", "bronze/wave=00001")
     said: list[str] = []
-    lake = Lake(tmp_path, plan_of(parse(TINY), SEEDS, 0, wave=WAVE, batch_rows=BATCH_ROWS))
+    lake = Lake(whole, plan_of(parse(TINY), SEEDS, 0, wave=WAVE, batch_rows=BATCH_ROWS))
     Pipeline(lake, duck, lambda _: None, said.append).run()
     lake.close()
     assert said == [

@@ -28,8 +28,8 @@ def said(engine, name, silver, variants, pairs=()):
     put_typed(engine, VARIANTS, types, variants)
     put_silver(engine, {f"silver {table}": rows for table, rows in silver.items()})
     engine.make(PAIRS, pairs_query(pairs))
-    make(engine, GOLD)
     study = parse(catalogue()[name])
+    make(engine, GOLD, study.text)
     return answer(study.answer, engine.rows(study.answer.sql))
 
 

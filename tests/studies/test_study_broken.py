@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 from ottla.sim.studies import bronze
 from ottla.sim.studies.bronze import Work, histories
+from ottla.sim.studies.lake import made
 from ottla.sim.studies.trial import trial
 from studies_patched import run_patched
 from studies_spark import need_spark
@@ -34,6 +35,18 @@ def trial(study, variant, seed):
 
 bronze.trial = trial
 """
+SWEEPS_ONLY = """
+from ottla.sim.studies.pipeline import Pipeline
+from ottla.sim.studies.study import StudyError
+
+
+def silver(_):
+    raise StudyError("the sweep is over")
+
+
+Pipeline._silver = silver
+"""
+DUCK = ("--engine", "duckdb", "--jobs", "2")
 RAISED, TOO_LARGE = 2, 5
 """Numbers of the two runs."""
 COMMAND = "ottla sim run --seed 1 --set load_ms=1000 --set records=12 --set acks=1 --whole"
@@ -73,17 +86,8 @@ def check_tables(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param(["--engine", "duckdb", "--jobs", "2"], id="duck"),
-        pytest.param(["--master", "local[2]"], id="spark", marks=pytest.mark.slow),
-    ],
-)
-def test_seeds_that_break_cost_the_study_two_rows(tmp_path, options):
-    if "--master" in options:
-        need_spark()
-    said = command(tmp_path, *options)
+def two_rows(tmp_path, said):
+    """That is what the two runs cost; the lines that name them."""
     named = [line for line in said.splitlines() if " broke: " in line]
     raised = "seed 1 of acks=1 broke: RuntimeError: nobody expects \\udcff"
     assert named[0] == f"{raised}; {COMMAND}"
@@ -95,13 +99,28 @@ def test_seeds_that_break_cost_the_study_two_rows(tmp_path, options):
     assert "All 6 runs were judged in SQL. On each of them" in report
     assert report.count(COMMAND) == 1
     check_tables(tmp_path)
-    if "--master" in options:
-        return  # what is gone on with is the same SQL, and a minute of Spark
+    return named
+
+
+def test_seeds_that_break_cost_the_study_two_rows(tmp_path):
+    named = two_rows(tmp_path, command(tmp_path, *DUCK))
     for folder in ("bronze/wave=00000", "bronze/wave=00001", "gold/kills"):
         (tmp_path / "out" / folder / "_SUCCESS").unlink()
-    again = command(tmp_path, *options)
+    again = command(tmp_path, *DUCK)
     assert [line for line in again.splitlines() if " broke: " in line] == named
     check_tables(tmp_path)
+
+
+def test_so_they_do_where_spark_sweeps(tmp_path):
+    """DuckDB goes on with it: what Spark would do is the same SQL, and takes it a minute."""
+    need_spark()
+    code = BREAKING + SWEEPS_ONLY
+    swept = run_patched(tmp_path, code, "--share", "1", "--master", "local[2]", seeds=4)
+    assert swept.stderr.endswith("ottla: the sweep is over\n"), swept.stderr
+    waves = [made(tmp_path / "out" / "bronze" / f"wave={each:05}") for each in range(3)]
+    assert all(each is not None and each.engine.startswith("spark") for each in waves)
+    two_rows(tmp_path, command(tmp_path, *DUCK))
+    assert [made(tmp_path / "out" / "bronze" / f"wave={each:05}") for each in range(3)] == waves
 
 
 @pytest.mark.parametrize(

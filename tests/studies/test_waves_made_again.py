@@ -5,6 +5,9 @@ and as batches are told by rows, waves lay in two of them and were counted twice
 """
 
 import json
+import shutil
+from functools import cache
+from pathlib import Path
 
 import pytest
 from pyarrow import Table, parquet
@@ -51,66 +54,90 @@ def gone_on(lake, engine):
     return {table: contents(pipeline, table) for table in TABLES}, said
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory, duck):
+    """A study whose first wave was made with such runs, by these and the rows of a batch: its
+    folder, and all its tables. Each is run once."""
+
+    @cache
+    def of(deadly, batch_rows):
+        out = tmp_path_factory.mktemp("begun")
+        return out, done(out, duck, deadly, batch_rows)[0]
+
+    return of
+
+
+@pytest.fixture
+def again(begun, tmp_path):
+    """A copy of such a folder, to go on in."""
+
+    def of(deadly, batch_rows):
+        return Path(shutil.copytree(begun(deadly, batch_rows)[0], tmp_path / "again"))
+
+    return of
+
+
 def folders(out):
     return sorted(each.parent.relative_to(out) for each in out.rglob("_SUCCESS"))
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "batch_rows"),
+    "case",
     [
-        pytest.param(ONE_DEAD, LIVING, IN_ONE, id="in the same batch"),
-        pytest.param(ONE_DEAD, LIVING, IN_TWO, id="another begins earlier"),
-        pytest.param(LIVING, ONE_DEAD, IN_TWO, id="another begins later"),
-        pytest.param(ALL_DEAD, LIVING, IN_THREE, id="there is one more"),
-        pytest.param(LIVING, ALL_DEAD, IN_THREE, id="there is one less"),
+        pytest.param((ONE_DEAD, LIVING, IN_ONE), id="in the same batch"),
+        pytest.param((ONE_DEAD, LIVING, IN_TWO), id="another begins earlier"),
+        pytest.param((LIVING, ONE_DEAD, IN_TWO), id="another begins later"),
+        pytest.param((ALL_DEAD, LIVING, IN_THREE), id="there is one more"),
+        pytest.param((LIVING, ALL_DEAD, IN_THREE), id="there is one less"),
     ],
 )
-def test_all_is_as_if_the_wave_had_been_made_so_at_once(tmp_path, duck, before, after, batch_rows):
-    once, _ = done(tmp_path / "once", duck, after, batch_rows)
-    done(tmp_path / "again", duck, before, batch_rows)
-    again, _ = done(tmp_path / "again", duck, after, batch_rows)
-    assert [row["run_id"] for row in again["runs"] if row["broke"]] == [*after]
-    assert sorted(row["run_id"] for row in again["runs"]) == list(range(2 * SEEDS))
-    assert again == once
-    assert folders(tmp_path / "again") == folders(tmp_path / "once")
+def test_all_is_as_if_the_wave_had_been_made_so_at_once(begun, again, duck, case):
+    before, after, batch_rows = case
+    at_once, known = begun(after, batch_rows)
+    out = again(before, batch_rows)
+    found, _ = done(out, duck, after, batch_rows)
+    assert [row["run_id"] for row in found["runs"] if row["broke"]] == [*after]
+    assert sorted(row["run_id"] for row in found["runs"]) == list(range(2 * SEEDS))
+    assert found == known
+    assert folders(out) == folders(at_once)
 
 
-def test_it_is_said_and_costs_what_was_made_of_that_wave(tmp_path, duck):
-    done(tmp_path, duck, ONE_DEAD, IN_THREE)
-    before = {each: made(tmp_path / each) for each in folders(tmp_path)}
-    _, said = done(tmp_path, duck, (0,), IN_THREE)
+def test_it_is_said_and_costs_what_was_made_of_that_wave(again, duck):
+    out = again(ONE_DEAD, IN_THREE)
+    before = {each: made(out / each) for each in folders(out)}
+    _, said = done(out, duck, (0,), IN_THREE)
     assert said == [
         "canary M06 and M03: noticed by sim-I09 and sim-I25, as kept with the runs",
         f"silver/runs/batch=00000 and 7 more: {MADE_AGAIN}",
         f"silver/verdicts/batch=00000: {MADE_AGAIN}",
         f"gold/verdicts and 8 more: {MADE_AGAIN}",
     ]
-    after = {each: made(tmp_path / each) for each in folders(tmp_path)}
+    after = {each: made(out / each) for each in folders(out)}
     other = [str(each) for each in after if after[each] != before[each]]
     assert other
     assert all(each.endswith("=00000") or each.startswith("gold/") for each in other)
 
 
-def test_a_wave_that_comes_out_the_same_costs_nothing_more(tmp_path, duck):
-    first, _ = done(tmp_path, duck, LIVING, IN_TWO)
-    before = {each: each.stat().st_mtime_ns for each in (tmp_path / "silver").rglob("*.parquet")}
-    again, said = done(tmp_path, duck, LIVING, IN_TWO)
-    after = {each: each.stat().st_mtime_ns for each in (tmp_path / "silver").rglob("*.parquet")}
-    assert after == before
-    assert again == first
+def test_a_wave_that_comes_out_the_same_costs_nothing_more(begun, again, duck):
+    out = again(LIVING, IN_TWO)
+    before = {each: each.stat().st_mtime_ns for each in (out / "silver").rglob("*.parquet")}
+    found, said = done(out, duck, LIVING, IN_TWO)
+    after = {each: each.stat().st_mtime_ns for each in (out / "silver").rglob("*.parquet")}
+    assert after == before != {}
+    assert found == begun(LIVING, IN_TWO)[1]
     assert said == ["canary M06 and M03: noticed by sim-I09 and sim-I25, as kept with the runs"]
 
 
 @pytest.mark.parametrize("folder", ["silver/acked/batch=00001", "gold/losses"])
-def test_a_folder_that_does_not_say_what_it_was_made_of_is_made_again(tmp_path, duck, folder):
+def test_a_folder_that_does_not_say_what_it_was_made_of_is_made_again(begun, again, duck, folder):
     """Whoever was killed before that could be kept."""
-    first, _ = done(tmp_path, duck, LIVING, IN_TWO)
-    success = tmp_path / folder / "_SUCCESS"
+    out = again(LIVING, IN_TWO)
+    success = out / folder / "_SUCCESS"
     told = json.loads(success.read_text())
     success.write_text(json.dumps({name: told[name] for name in told if name != "of"}))
-    again, said = done(tmp_path, duck, LIVING, IN_TWO)
+    found, said = done(out, duck, LIVING, IN_TWO)
     assert f"{folder}: {MADE_AGAIN}" in said
-    assert again == first
+    assert found == begun(LIVING, IN_TWO)[1]
     assert json.loads(success.read_text())["of"] == told["of"]
 
 
