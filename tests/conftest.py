@@ -9,6 +9,8 @@ If tests run in several processes (pytest-xdist, `--dist loadfile`), those of on
 together, because they share the fixtures of their module. All files that need Spark go to one
 process, because a session takes seconds to open and half a gigabyte to keep. (The marker
 `xdist_group` should do that, but has no effect with pytest 9.2, whose test ids are not plain text.)
+The longest file is begun first: pytest-xdist alone begins files with few tests last, and in the end
+one process was left with the longest of them, the others with nothing.
 
 A failed run ends with the command that runs the failed tests again. Hypothesis remembers the
 example that failed, and tries it first; it also prints a line that replays it elsewhere.
@@ -17,6 +19,8 @@ example that failed, and tries it first; it also prints a line that replays it e
 import os
 import re
 import shlex
+from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +40,8 @@ settings.register_profile("default", deadline=None, max_examples=examples(), pri
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+SPARK = "spark"
+"""What all files that need Spark have in common."""
 FEW_FAILURES = 5
 """So many are named one by one."""
 ASKS_FOR_SPARK = re.compile(r"def \w+\([^)]*\b(engine|spark)\b|param(s=\[|\()[^)]*\"spark\"")
@@ -87,6 +93,29 @@ def again(ids: "Sequence[str]") -> str:
     return shlex.join([".venv/bin/python", "-m", "pytest", "-q", "-m", "", *chosen])
 
 
+def together(path: Path) -> str:
+    """What the tests of a file share a process with: their file, or all that need Spark."""
+    return SPARK if asks_for_spark(path) else str(path)
+
+
+@pytest.hookimpl(trylast=True)  # behind what is left out
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a process of pytest-xdist: what takes longest comes first, in the order that it has."""
+    if hasattr(config, "workerinput"):
+        items[:] = longest_first(items)
+
+
+def longest_first(items: "Sequence[pytest.Item]") -> list[pytest.Item]:
+    """Tests by the seconds of all that share a process, most first. A test takes one second, or
+    what its marker says: `slow(seconds=40)`."""
+    places = {each.path: together(each.path) for each in items}
+    seconds: Counter[str] = Counter()
+    for each in items:
+        marker = each.get_closest_marker("slow")
+        seconds[places[each.path]] += marker.kwargs.get("seconds", 1) if marker else 1
+    return sorted(items, key=lambda each: (-seconds[places[each.path]], places[each.path]))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFileScheduling | None":
     """One process for each file, and one for all files with Spark."""
@@ -98,12 +127,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFile
         """See the module's docstring."""
 
         def _split_scope(self, nodeid: str) -> str:
-            path = nodeid.partition("::")[0]
-            return "spark" if asks_for_spark(config.rootpath / path) else path
+            return together(config.rootpath / nodeid.partition("::")[0])
 
+    config.option.loadscopereorder = False  # else files with few tests come last
     return SparkTogether(config, log)
 
 
+@cache
 def asks_for_spark(path: Path) -> bool:
     """Whether a test file needs Spark. Only the studies' tests have such fixtures."""
     if path.parent.name != "studies":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -33,15 +35,50 @@ def test_what_is_to_be_made_can_be_made(target):
     assert target in TARGETS
 
 
-def test_a_failed_run_says_how_to_run_its_tests_again(request):
-    (conftest,) = (
+@pytest.fixture
+def conftest(request):
+    """The module of settings for all tests."""
+    (found,) = (
         each
         for each in request.config.pluginmanager.get_plugins()
         if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py")
     )
+    return found
+
+
+def test_a_failed_run_says_how_to_run_its_tests_again(conftest):
     pytest_ = ".venv/bin/python -m pytest -q -m ''"
     assert conftest.again(["a.py::b[c d]"]) == f"{pytest_} 'a.py::b[c d]'"
     assert conftest.again([f"a.py::b[{n}]" for n in range(9)]) == f"{pytest_} a.py"
+
+
+class Item(NamedTuple):
+    """A test, as pytest has it."""
+
+    path: Path
+    marked: pytest.Mark | None = None
+
+    def get_closest_marker(self, _):
+        return self.marked
+
+
+def test_the_file_that_takes_longest_is_begun_first_and_stays_together(conftest):
+    """A process was left alone with a long one in the end. Files with Spark are one."""
+    many, few, long = (ROOT / "tests" / f"{name}.py" for name in ("many", "few", "long"))
+    spark = [ROOT / "tests" / "studies" / f"test_{name}.py" for name in ("gold", "silver")]
+    slow = [pytest.mark.slow.mark, pytest.mark.slow(seconds=9).mark]
+    of = {
+        "few": [Item(few)],
+        "many": [Item(many, slow[0]), Item(many)],
+        "long": [Item(long, slow[1])],
+        "spark": [Item(spark[0]), Item(spark[1]), Item(spark[0])],
+    }
+    assert conftest.longest_first([each for items in of.values() for each in items]) == [
+        *of["long"],
+        *of["spark"],
+        *of["many"],
+        *of["few"],
+    ]
 
 
 def test_folders_of_tests_are_there():
