@@ -52,7 +52,7 @@ def test_a_damaged_folder_is_refused_or_holds_all_it_held(lives):
 @pytest.mark.parametrize(
     "count",
     [
-        pytest.param(1_000, marks=pytest.mark.slow),
+        pytest.param(250, marks=pytest.mark.slow),
         pytest.param(20_000, marks=pytest.mark.nightly),
     ],
 )

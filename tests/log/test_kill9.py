@@ -89,14 +89,15 @@ def kill_often(folder, times, seed):
         check_after_kill(folder, killed_after(folder, moments.random() * 0.05))
 
 
-@pytest.mark.slow
-def test_nothing_acknowledged_is_missing_after_signal_9(tmp_path):
-    kill_often(tmp_path / "node", 5, seed=1)
-
-
-@pytest.mark.slow
-def test_nothing_acknowledged_is_missing_after_200_times_signal_9(tmp_path):
-    kill_often(tmp_path / "node", 200, seed=2)
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param(60, marks=pytest.mark.slow),
+        pytest.param(1_000, marks=pytest.mark.nightly),
+    ],
+)
+def test_nothing_acknowledged_is_missing_however_often_it_is_killed(tmp_path, times):
+    kill_often(tmp_path / "node", times, seed=2)
 
 
 @pytest.mark.slow

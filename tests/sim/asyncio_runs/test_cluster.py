@@ -135,8 +135,13 @@ def test_seeds_end_well_under_every_policy(seed):
         exactly_once_in_order(simulate(seed, fault, records=60, policy=policy).result)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 103)),
+        *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(103, 110)),
+    ],
+)
 def test_many_seeds_end_well(seed):
     for fault in FAULTS:
         for policy in POLICIES.values():

@@ -21,7 +21,8 @@ from ottla.sim.machine.pythons import Found, mine, pythons
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.sweeps.meta import LIBRARIES, Plan, Variant, check, variants
 
-SEEDS = 120
+SEEDS, BY_NIGHT = 30, 120
+"""In each of six processes, and as many before in one of them."""
 SETTINGS = RunConfig(profile="reference-strict").with_(load_ms=1_000, records=24).told()
 WHOLE, FIRST_WHOLE = 12, 20_000
 """Seeds of a sweep's own length."""
@@ -39,10 +40,16 @@ def others(tmp_path_factory) -> list[str]:
     return [str(home / "bin" / "python") for home in homes]
 
 
-@pytest.mark.slow
-def test_one_seed_is_one_history_everywhere(others):
-    plan = Plan(0, SEEDS, SETTINGS)
-    ways = variants(others, warm=SEEDS)
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(SEEDS, marks=pytest.mark.slow),
+        pytest.param(BY_NIGHT, marks=pytest.mark.nightly),
+    ],
+)
+def test_one_seed_is_one_history_everywhere(others, seeds):
+    plan = Plan(0, seeds, SETTINGS)
+    ways = variants(others, warm=seeds)
     told = dict(check(plan, ways, jobs=os.cpu_count() or 1))
     assert {way.name: told[way] for way in ways} == {way.name: [] for way in ways}
 

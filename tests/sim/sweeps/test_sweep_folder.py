@@ -7,6 +7,7 @@ its own seeds would never be run: so each is asked what it is of.
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -42,10 +43,18 @@ def refused(folder, seeds=30, settings=SHORT):
     return line
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """The folder of a sweep that ended well."""
+    out = tmp_path_factory.mktemp("swept") / "out"
+    swept(out)
+    return out
+
+
 @pytest.fixture
-def folder(tmp_path):
-    swept(tmp_path / "out")
-    return tmp_path / "out"
+def folder(ended, tmp_path):
+    """A copy of it."""
+    return Path(shutil.copytree(ended, tmp_path / "out"))
 
 
 def part(folder, first=0):
