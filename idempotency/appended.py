@@ -12,12 +12,13 @@ from itertools import islice
 from ottla.idempotency.identity import NO_EPOCH
 from ottla.idempotency.producer import Finished, Flights, Term
 from ottla.idempotency.rules import Fact
+from ottla.idempotency.sequence import is_successor
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
 
 _FINISHED, _IN_FLIGHT = int(Fact.FINISHED), int(Fact.IN_FLIGHT)
 _SEEN = _FINISHED | _IN_FLIGHT
-_TAIL = int(Fact.TAIL)
+_TAIL, _SUCCESSOR, _KNOWN = int(Fact.TAIL), int(Fact.SUCCESSOR), int(Fact.KNOWN)
 
 
 class AppendedTable(ProducerTable):
@@ -45,6 +46,25 @@ class AppendedTable(ProducerTable):
         finished = reversed(self._applied[identity.producer_id].finished)
         kept: list[Finished] = list(islice(finished, max(room, 0)))
         return any(each[:2] == identity[2:] for each in kept)
+
+
+class OrderedTable(AppendedTable):
+    """The same with an order of epoch -1, as Kafka had it before KIP-360."""
+
+    __slots__ = ()
+
+    def facts(self, identity: BatchIdentity, term: Term) -> int:
+        """As `AppendedTable.facts`, with the tail of epoch -1."""
+        facts = super().facts(identity, term)
+        producer_id, epoch, first, _ = identity
+        if epoch != NO_EPOCH or not facts & _KNOWN:
+            return facts
+        current = self._flights.get(producer_id) or self._applied[producer_id]
+        if current.epoch == NO_EPOCH:
+            facts |= _TAIL
+            if is_successor(first, current.tail):
+                facts |= _SUCCESSOR
+        return facts
 
 
 def _newest(flights: Flights, identity: BatchIdentity, window: int) -> bool:

@@ -39,6 +39,9 @@ class Rulebook:
     appended_counts: bool = False
     """Whether `window` counts batches from their append on, so that one in flight takes the place
     of an older one (`ottla.idempotency.appended`)."""
+    epoch_minus_one_ordered: bool = False
+    """With `appended_counts`: whether batches of epoch -1 have an order, too; otherwise any of them
+    is the next one (`ottla.idempotency.appended`)."""
     newer_epoch_wipes: bool = False
     """Whether a batch of a newer epoch wipes what this replica knows of its producer, before it is
     judged and even if it is refused then; epochs are not compared otherwise
@@ -89,7 +92,7 @@ _ALL = (
     _KAFKA_4_3,
     replace(_KAFKA_4_3, name="kafka-3.9"),
     replace(_KAFKA_4_3, name="kafka-2.8"),
-    replace(_KAFKA_4_3, name="kafka-2.4", rules=KAFKA_2_4),
+    replace(_KAFKA_4_3, name="kafka-2.4", rules=KAFKA_2_4, epoch_minus_one_ordered=True),
     _REDPANDA_25_3,
     replace(_REDPANDA_25_3, name="redpanda-24.3", rules=REDPANDA_24_3),
     Rulebook(

@@ -61,7 +61,7 @@ KAFKA_4_3: Rules = (
 """Profile `kafka-4.3`. An entry without batches, which only a marker can leave, does not occur."""
 
 KAFKA_2_4: Rules = (
-    *(row for row in KAFKA_4_3 if row.label != "unknown-resumes"),
+    *(row for row in KAFKA_4_3 if row.label not in {"unknown-resumes", "without-order"}),
     Row(
         "unknown-elsewhere",
         when=_F.WELL_FORMED,
@@ -72,5 +72,23 @@ KAFKA_2_4: Rules = (
         "offset to see whether its records were deleted.",
         source="KIP-360",
     ),
+    Row(
+        "tail-unknown-start",
+        when=_KNOWN_SOUND | _F.ZERO,
+        unless=_OTHER_EPOCH | _F.TAIL,
+        decision=Verdict.ACCEPT,
+        action=Action.EXTEND,
+        reason="None of its batches is known, and it begins.",
+        source="KIP-360",
+    ),
+    Row(
+        "tail-unknown-elsewhere",
+        when=_KNOWN_SOUND,
+        unless=_OTHER_EPOCH | _F.TAIL | _F.ZERO,
+        decision=RejectReason.UNKNOWN,
+        action=Action.NOTHING,
+        reason="None of its batches is known, so it counts as an unknown producer.",
+        source="KIP-360",
+    ),
 )
-"""Profile `kafka-2.4`."""
+"""Profile `kafka-2.4`. Epoch -1 is ordered like any other (`Rulebook.epoch_minus_one_ordered`)."""

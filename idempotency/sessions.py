@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.idempotency.appended import AppendedTable
+from ottla.idempotency.appended import AppendedTable, OrderedTable
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.identity import NO_EPOCH, well_formed
 from ottla.idempotency.producer import Finished, Flights, InFlight, LogIndex, Micros, Producer, Term
@@ -50,7 +50,8 @@ def pair_of(session: int) -> tuple[ProducerId, ProducerEpoch]:
 def make_table(rulebook: Rulebook, max_producers: int) -> ProducerTable:
     """An empty table of the class that the rulebook needs, for at most `max_producers`."""
     if rulebook.appended_counts:
-        return AppendedTable(rulebook, max_producers)
+        make_appended = OrderedTable if rulebook.epoch_minus_one_ordered else AppendedTable
+        return make_appended(rulebook, max_producers)
     if rulebook.newer_epoch_wipes:
         return WipingTable(rulebook, max_producers)
     make = SessionTable if rulebook.epochs_apart else ProducerTable

@@ -281,10 +281,15 @@ class OffsetIndex:
         """The first batch of `first .. last` whose max timestamp is `timestamp` or later, or None.
 
         Only headers are compared: `ottla.log.records.first_record_at_or_after` then searches the
-        batch for the record.
+        batch for the record. A batch without a time is behind the times below -1.
         """
-        wanted = max(timestamp, NO_TIMESTAMP + 1)
+        wanted = max(timestamp, NO_TIMESTAMP)
         for block, start, stop in self._slices(first, last):
+            if wanted == NO_TIMESTAMP:  # any batch; but an entry that is none has no time either
+                found = block.first_batch(start, stop)
+                if found is not None:
+                    return found
+                continue
             if block.largest() < wanted:
                 continue
             for position in range(start, stop):

@@ -73,6 +73,8 @@ _ATTRIBUTES = Struct(">h")
 _MAX_TIMESTAMP_AT = 35
 _TIMESTAMP = Struct(">q")
 _PRODUCER_ID_ENDS = 51
+_LEAST_BYTES = 26
+"""Of a batch of any version, with its length field."""
 _KNOWN_ATTRIBUTES = 0x7F
 """Bits for codec, LogAppendTime, transactional, control, and Kafka's delete horizon."""
 
@@ -291,6 +293,15 @@ def read_beginning(data: bytes) -> RecordBatch:
 def names_producer(batch: RecordBatch) -> bool:
     """Whether the header is long enough to contain the producer id."""
     return len(batch.data) >= _PRODUCER_ID_ENDS
+
+
+def begins_with_batch(data: bytes, *, as_far_as_producer: bool = True) -> bool:
+    """Whether there is a whole batch at the beginning, of a version that exists, whose header goes
+    as far as the producer id if that is asked for (in versions 0 and 1 there is none)."""
+    if len(data) <= _MAGIC_AT or data[_MAGIC_AT] > MAGIC:
+        return False
+    far = as_far_as_producer and data[_MAGIC_AT] == MAGIC
+    return (_PRODUCER_ID_ENDS if far else _LEAST_BYTES) <= _end_of_first(data) <= len(data)
 
 
 def first_codec(data: bytes) -> int | None:

@@ -73,6 +73,8 @@ _KAFKA_2_4 = replace(
     _KAFKA_2_8,
     rulebook=RULEBOOKS["kafka-2.4"],
     summary="Apache Kafka 2.4 as measured on 2.4.1 with ZooKeeper, where it differs from 2.8.",
+    no_batch_closes=True,
+    earlier_twins_unread=True,
     newest={
         0: 8,
         1: 11,

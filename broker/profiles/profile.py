@@ -80,6 +80,13 @@ class Profile:
     negative_times_searched: bool = False
     """Whether ListOffsets takes every time but -1 and -2 for a time of records
     (`ottla.broker.wire.api.list_offsets`)."""
+    no_batch_closes: bool = False
+    """Whether records of Produce that do not begin with a batch close the connection; otherwise
+    they are refused (`ottla.broker.wire.api.produce`)."""
+    earlier_twins_unread: bool = False
+    """With `last_twin_counts`: whether nobody looks into the batch that is dropped; otherwise the
+    last readable one counts, and of those that are not the last one is answered
+    (`ottla.broker.wire.api.produce`)."""
     newest: Mapping[int, int] = field(default_factory=dict)
     """By API key: the newest version that is served, if it is older than the newest one that Ottla
     knows; -1: the broker has no such API (`ottla.broker.wire.api.table`)."""

@@ -73,6 +73,22 @@ def test_a_new_epoch_begins_with_an_empty_window(table):
     assert rows(table, one(0), one(0, epoch=1)) == ["stale-epoch", "appended"]
 
 
+def test_before_kip_360_epoch_minus_one_has_an_order():
+    """Also of batches that are replicated, and a newer epoch that does not begin at 0 is unknown:
+    measured on Apache Kafka 2.4.1 (found by `ottla compare --fuzz`)."""
+    table = make_table(RULEBOOKS["kafka-2.4"], 10)
+    assert rows(table, one(1, epoch=-1)) == ["unknown-elsewhere"]
+    for add in (apply, append):
+        add(table, one(0, epoch=-1) if add is apply else one(1, epoch=-1))
+        last = table.decide(one(0, epoch=-1), 1).row.label
+        assert last == "duplicate"
+        after = 1 if add is apply else 2
+        told = rows(table, one(after, epoch=-1), one(after + 1, epoch=-1))
+        assert told == ["next", "out-of-order"]
+    assert rows(table, one(1, epoch=-1)) == ["appended"]
+    assert rows(table, one(5, epoch=0), one(0, epoch=0)) == ["unknown-elsewhere", "unknown-start"]
+
+
 def test_the_reference_knows_all_in_flight_and_five_more():
     table = make_table(RULEBOOKS["reference"], 10)
     for n in range(5):

@@ -166,6 +166,8 @@ CASES = {
     "appended": (lambda new: with_flight(new((7, 0, 0, 4)), 7, 0, 5, 9), (7, 0, 5, 9)),
     "out-of-order": (lambda new: new((7, 0, 0, 4)), (7, 0, 6, 9)),
     "session-start-missing": (lambda new: new((7, 0, 0, 4)), (7, 1, 5, 9)),
+    "tail-unknown-start": (lambda new: tailless(new()), (7, 0, 0, 4)),
+    "tail-unknown-elsewhere": (lambda new: tailless(new()), (7, 0, 5, 9)),
     "session-tail-lost": (lambda new: tailless(new()), (7, 0, 5, 9)),
     "last-sequence-finished": (lambda new: new((7, 0, 0, 4), (7, 1, 0, 4)), (7, 0, 3, 4)),
     "last-sequence-in-flight": (lambda new: with_flight(new(), 7, 0, 0, 4), (7, 0, 2, 4)),

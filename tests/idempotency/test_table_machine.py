@@ -64,7 +64,10 @@ class TableMachine(RuleBasedStateMachine):
         self.reached = 0
         name = self.rulebook.name
         self.naive = NaiveTable(
-            ROOM, strict=name == "reference-strict", kafka=name.startswith("kafka")
+            ROOM,
+            strict=name == "reference-strict",
+            kafka=name.startswith("kafka"),
+            before_kip_360=name == "kafka-2.4",
         )
         self.flying: list[Flying] = []
         self.tokens = 0
@@ -251,9 +254,14 @@ class KafkasTableMachine(TableMachine):
     rulebook = RULEBOOKS["kafka-4.3"]
 
 
+class OlderKafkasTableMachine(TableMachine):
+    rulebook = RULEBOOKS["kafka-2.4"]
+
+
 TestTableMachine = TableMachine.TestCase
+TestOlderKafkasTableMachine = OlderKafkasTableMachine.TestCase
 TestKafkasTableMachine = KafkasTableMachine.TestCase
 TestStrictTableMachine = StrictTableMachine.TestCase
 SETTINGS = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
 TestTableMachine.settings = TestStrictTableMachine.settings = SETTINGS
-TestKafkasTableMachine.settings = SETTINGS
+TestKafkasTableMachine.settings = TestOlderKafkasTableMachine.settings = SETTINGS

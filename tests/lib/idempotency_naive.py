@@ -45,6 +45,9 @@ class NaiveTable:
     """Profile `reference-strict`."""
     kafka: bool = False
     """Profile `kafka-4.3`: its rows have other labels, and a batch counts once it is begun."""
+    before_kip_360: bool = False
+    """With `kafka`, profile `kafka-2.4`: an unknown producer begins at 0, and epoch -1 has an
+    order."""
     applied: list[tuple[BatchIdentity, int] | int] = field(default_factory=list)
     """A batch with its offset, or the id of a producer that expired."""
     begun: list[Begun] = field(default_factory=list)
@@ -83,6 +86,8 @@ class NaiveTable:
         """Label of the row for an unknown producer, there being room for it."""
         if who.first_sequence == 0:
             return "unknown-start"
+        if self.before_kip_360:
+            return "unknown-elsewhere"
         if not self.strict:
             return "unknown-resumes"
         return "forgotten-resumes" if self.goes_on(who) else "unknown-start-missing"
@@ -129,7 +134,7 @@ class NaiveTable:
                 return "duplicate", offset
         if any(b.who == who and b.term == term for b in mine):
             return "in-flight", None
-        if epoch == -1:
+        if epoch == -1 and not self.before_kip_360:
             return "tail-lost", None
         following = 0 if tail == 2**31 - 1 else tail + 1
         return ("next" if first == following else "gap"), None

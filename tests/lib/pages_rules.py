@@ -94,6 +94,7 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
         ),
         ("a refusal stands after the barrier", rulebook.newer_epoch_wipes),
         ("a batch in flight takes the place of a finished one", rulebook.appended_counts),
+        ("batches of epoch -1 have an order", rulebook.epoch_minus_one_ordered),
         ("a connection has one produce request under way", profile.one_stage),
         ("a connection has one request under way, of any kind", profile.one_at_a_time),
         ("of two batches for a partition in a request the last counts", profile.last_twin_counts),
@@ -113,6 +114,8 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
         ("a minimum above the number of replicas refuses acks=all", profile.minimum_uncapped),
         ("a batch may not say that it has its append's time", profile.append_time_flag_refused),
         ("ListOffsets knows the special times -1 and -2 only", profile.negative_times_searched),
+        ("records that begin with no batch close the connection", profile.no_batch_closes),
+        ("a batch that is dropped is not looked into", profile.earlier_twins_unread),
         ("only older versions of some APIs are served", bool(profile.newest)),
     ):
         yield f"| {told} | {'yes' if holds else 'no'} |\n"

@@ -48,7 +48,9 @@ class NaiveIndex:
         return self.entries[max(first, self.base + 1) - 1 : last]
 
     def first_with_timestamp(self, timestamp, first, last):
-        late = [each.index for each in self.kept(first, last) if time_of(each) >= max(timestamp, 0)]
+        wanted = max(timestamp, -1)
+        with_records = [each for each in self.kept(first, last) if records_in(each)]
+        late = [each.index for each in with_records if time_of(each) >= wanted]
         return late[0] if late else None
 
     def with_max_timestamp(self, first, last):

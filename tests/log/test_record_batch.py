@@ -17,6 +17,7 @@ from ottla.log.record_batch import (
     SEQUENCE_MASK,
     STRUCTURAL_CHECKS,
     BatchDefect,
+    begins_with_batch,
     check_batch,
     crc_matches,
     first_codec,
@@ -211,6 +212,22 @@ def test_the_codec_of_the_first_batch_is_known_whatever_lies_behind_it(codec, be
 )
 def test_what_is_no_whole_batch_of_version_2_has_no_codec(data):
     assert first_codec(data) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [GOOD, GOOD + b"stray", GOOD[:-1] + GOOD, with_length(39), with_magic(0), with_magic(1)],
+)
+def test_a_whole_batch_of_a_version_that_exists_is_a_beginning(data):
+    """In version 2 its header goes as far as the producer id, byte 51."""
+    assert begins_with_batch(data)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", GOOD[:16], GOOD[:17], GOOD[:-1], with_magic(3), with_magic(255), with_length(38)]
+)
+def test_what_is_less_is_none(data):
+    assert not begins_with_batch(data)
 
 
 @pytest.mark.parametrize("stray", [b"x", b"x" * 11, GOOD[:-1], GOOD[:16], GOOD[:12]])

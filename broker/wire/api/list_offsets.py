@@ -22,7 +22,8 @@ records has is skipped. A batch that cannot be read is INVALID_RECORD, a failing
 KAFKA_STORAGE_ERROR.
 
 In a profile that searches negative times (`Profile.negative_times_searched`), as Kafka did before
-3.0, only -1 and -2 are special, in every version; the first record there is follows all others.
+3.0, only -1 and -2 are special, in every version. Records without a time, whose time is -1, are
+behind all others.
 
 The request waits for a leader that does not know its high watermark yet. With replica id -2 every
 replica answers at once from its own log. An isolation level other than 0 and 1 is
@@ -47,8 +48,8 @@ from ottla.log.types import NO_OFFSET, NO_TIMESTAMP, Millis, Offset, RecordBatch
 from ottla.raft.types import EntryKind, Micros
 
 LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
-_A_TIME = -5
-"""A time before those of all records that stands for no special one."""
+_BELOW_LARGEST = LARGEST - 1
+"""Where negative times are searched: what stands for the time -3 itself."""
 FIRST_VERSION = {LATEST: 1, EARLIEST: 1, LARGEST: 7, LOCAL_START: 8}
 """Special timestamps that are served, and the first version that has each."""
 ISOLATION_LEVELS = (0, 1)
@@ -94,7 +95,7 @@ def _ask(request: ListOffsetsRequest, call: Call) -> Steps:
             question = _Question(call, replica, part, asked=asked, found=found)
             question.asker = request.replica_id
             if searched and part.timestamp not in {LATEST, EARLIEST}:
-                question.timestamp = part.timestamp if part.timestamp >= 0 else _A_TIME
+                question.timestamp = _BELOW_LARGEST if part.timestamp == LARGEST else part.timestamp
             question.ask(leadership_deadline(host))
             yield TICKET_UNITS if part.timestamp in {LATEST, EARLIEST, LOCAL_START} else LOOK_UNITS
             continue

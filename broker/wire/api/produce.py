@@ -21,7 +21,8 @@ producer id. From version 8 on the answer names the faulty records. If records a
 answers nothing; here the answer is INVALID_RECORD. If a request has an existing partition twice,
 Kafka silently drops the earlier batch; here the answer is INVALID_REQUEST, and nothing is stored,
 unless the profile does as Kafka does (`Profile.last_twin_counts`), or stores both as Redpanda does
-(`Profile.both_twins_count`).
+(`Profile.both_twins_count`). In Kafka 2.4 records that begin with no batch close the connection,
+before all other checks (`Profile.no_batch_closes`).
 
 The answer comes when every partition of the request has its outcome. With acks=0 there is no
 answer, and an error closes the connection (promise-P2). The usual request of a producer takes a
@@ -47,6 +48,7 @@ from ottla.broker.wire.requests import ProduceRequest
 from ottla.log.record_batch import (
     MAX_CODEC,
     BatchDefect,
+    begins_with_batch,
     first_codec,
     names_producer,
     read_batch,
@@ -205,6 +207,9 @@ class Several:
 
     def begin(self, timeout: Micros) -> Steps:
         """Refuse the whole request, or refuse some batches and submit the others."""
+        if self.profile.no_batch_closes and not (yield from self._parses()):
+            self.call.close("produce with records that are no batch")
+            return
         host = self.call.host
         deadline, wall_ms = host.now() + timeout, host.wall_ms()
         refusal = yield from _request_refusal(self.items, self.call)
@@ -241,6 +246,17 @@ class Several:
             yield 1
         self._end()
 
+    def _parses(self) -> Generator[int, None, bool]:
+        """Whether Kafka 2.4 finds a batch at the beginning of all records when it parses the
+        request, and in it whether there is a producer, until it has found one."""
+        sought = True
+        for item in self.items:
+            if not begins_with_batch(item.records or b"", as_far_as_producer=sought):
+                return False
+            sought = sought and not _is_of_producer(item)
+            yield 1
+        return True
+
     def _last_twins(self) -> Generator[int, None, list[Item]]:
         """Of the batches for one partition the last readable one, and the answer to the last one
         that is not: Kafka collects the two apart, so it stores the former and answers the latter
@@ -251,6 +267,8 @@ class Several:
             yield 1
         if len(named) == len(self.items):
             return self.items
+        if self.profile.earlier_twins_unread:
+            return list({(item.topic, item.index): item for item in self.items}.values())
         readable: dict[tuple[str, int], Item] = {}
         refused: dict[tuple[str, int], Item] = {}
         for item in self.items:

@@ -115,6 +115,21 @@ def test_a_special_timestamp_the_version_does_not_know_is_35_in_its_partition(ti
     assert one(world, LATEST, version=version)[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("timestamp", "found"),
+    [(-7, (0, -6)), (-5, (1, -5)), (-4, (2, -1)), (-3, (2, -1)), (0, (3, 10))],
+)
+def test_before_3_0_other_negative_times_are_searched_and_no_time_is_minus_one(timestamp, found):
+    """Measured on Apache Kafka 2.8.2 (found by `ottla compare --fuzz`): a record without a time was
+    passed over."""
+    world = ApiWorld(profile="kafka-2.8")
+    world.topic("t")
+    world.log("t").produce(-6, -5)
+    world.log("t").produce(-1)
+    world.log("t").produce(10)
+    assert one(world, timestamp, version=6)[:3] == (0, *found)
+
+
 @pytest.mark.parametrize("version", [7, 8])
 def test_the_largest_time_is_served_from_version_7_and_the_local_start_from_8(version):
     world = world_with_times()

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from broker_wire import default_host, run
+from broker_wire import default_host, produce_frame, run
 from broker_wire_produce import GOOD, ends, errors, length_field, patched, request
 from ottla.broker.errors import ErrorCode
 from ottla.log.build import build_batch
@@ -111,6 +111,52 @@ def test_in_kafka_a_batch_beside_one_that_cannot_be_read_is_stored_whatever_the_
         assert ends(wire.host) == [2, 0, 0]
 
     run(test, default_host(profile="kafka-4.3"))
+
+
+def test_in_kafka_2_4_nobody_looks_into_the_first_of_two_batches():
+    async def test(wire):
+        client = await wire.client()
+        response = await request(client, ("t", 0, GOOD + GOOD), ("t", 0, GOOD), version=8)
+        assert errors(response) == {("t", 0): E.NONE}
+        response = await request(client, ("t", 0, GOOD), ("t", 0, GOOD + GOOD), version=8)
+        assert errors(response) == {("t", 0): E.INVALID_RECORD}
+        assert ends(wire.host) == [1, 0, 0]
+
+    run(test, default_host(profile="kafka-2.4"))
+
+
+def test_in_kafka_2_4_a_short_header_behind_a_producer_does_not_close():
+    """It has its answer, because one batch of a producer is enough to know that there is one."""
+
+    async def test(wire):
+        producers = build_batch([b"v"], producer_id=7, producer_epoch=0, base_sequence=0)
+        for first, closed in ((GOOD, True), (producers, False)):
+            client = await wire.client()
+            parts = ("t", 0, first), ("t", 1, length_field(14))
+            if closed:
+                with pytest.raises(ConnectionResetError):
+                    await request(client, *parts, version=8)
+            else:
+                found = errors(await request(client, *parts, version=8))
+                assert found == {("t", 0): E.NONE, ("t", 1): E.CORRUPT_MESSAGE}
+
+    run(test, default_host(profile="kafka-2.4"))
+
+
+@pytest.mark.parametrize("profile", ["kafka-2.4", "kafka-2.8"])
+@pytest.mark.parametrize("records", [None, b"", GOOD[:-1], length_field(13), length_field(38)])
+@pytest.mark.parametrize("acks", [-1, 0, 7])
+def test_before_2_5_what_is_no_batch_closes_the_connection(profile, records, acks):
+    """Before all other checks, such as those of topic and acks."""
+
+    async def test(wire):
+        for topic in ("t", "gone"):
+            raw = await wire.raw()
+            raw.write(produce_frame(8, acks=acks, topic=topic, records=records))
+            closed = profile == "kafka-2.4" or acks == 0
+            assert await raw.is_closed() if closed else await raw.frame()
+
+    run(test, default_host(profile=profile))
 
 
 def test_in_kafka_the_last_batch_of_a_partition_counts():
