@@ -51,7 +51,7 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 kafka: install  ## start Apache Kafka to compare with, until Ctrl-C (ARGS="--version 3.9.1"; needs Java 17, Maven)
 	$(BIN)/python tests/lib/compare_kafka.py $(ARGS)
 
-kafka-nodes: install  ## play the cases with several nodes to three brokers of Apache Kafka 4.3.1 (minutes)
+kafka-nodes: install  ## play cases with several nodes to three brokers of Apache Kafka (ARGS="--version 3.9.1"; minutes)
 	$(BIN)/python tests/lib/compare_kafka_nodes.py $(ARGS)
 
 quick: install  ## run the tests of raft, idempotency, log and broker: short searches, no real clients

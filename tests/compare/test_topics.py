@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from compare_kit import written
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
 from ottla.compare import topics
 from ottla.compare.errors import CompareError, UnplayableError
@@ -50,7 +51,9 @@ class DeletesLater:
     async def call(self, api, _version, *, topics, **_fields):
         if api == "metadata":
             led = [SimpleNamespace(error_code=0, leader_id=1)]
-            return SimpleNamespace(topics=[SimpleNamespace(partitions=led)])
+            brokers = [SimpleNamespace(node_id=7, host="there", port=9)]
+            described = [SimpleNamespace(partitions=led)]
+            return SimpleNamespace(topics=described, brokers=brokers, controller_id=7)
         if api == "list_offsets":
             return SimpleNamespace(topics=[])
         names = [each["name"] for each in topics]
@@ -74,6 +77,20 @@ def test_a_topic_that_is_still_being_deleted_is_made_when_it_is_gone(tmp_path):
     client = DeletesLater(b=[EXISTS, EXISTS])
     make(client, tmp_path)
     assert client.asked == [["a", "b"], ["b"], ["b"]]
+
+
+def test_the_controller_is_asked_if_no_other_broker_makes_topics(monkeypatch, tmp_path):
+    """So it is with ZooKeeper, where a case with several nodes was not played."""
+    first, controller = DeletesLater(a=[ErrorCode.NOT_CONTROLLER]), DeletesLater()
+    dialled = []
+
+    async def connect(*address):
+        dialled.append(address)
+        return controller
+
+    monkeypatch.setattr(Client, "connect", connect)
+    make(first, tmp_path)
+    assert (first.asked, dialled, controller.asked) == ([["a", "b"]], [("there", 9)], [["a"]])
 
 
 def test_a_topic_that_stays_is_told(monkeypatch, tmp_path):

@@ -1,4 +1,8 @@
-"""A table in which a batch counts from its append on: Kafka's window of five (K-SEQUENCE)."""
+"""A table in which a batch counts from its append on: Kafka's window of five (K-SEQUENCE).
+
+Before KIP-360 epoch -1 had an order there, too; later any batch of that epoch is the next one of
+its producer.
+"""
 
 from __future__ import annotations
 

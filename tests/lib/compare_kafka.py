@@ -26,6 +26,8 @@ NEWEST = "4.3.1"
 WITH_ZOOKEEPER = ("2.8.2", "2.4.1")
 VERSIONS = (NEWEST, "3.9.1", *WITH_ZOOKEEPER)
 READY_SECONDS = 120
+ZOOKEEPER = "org.apache.zookeeper.server.ZooKeeperServerMain"
+"""Its main class."""
 _LOG = "-Dorg.slf4j.simpleLogger"
 _REFUSALS = (
     "kafka.network.Processor",
@@ -124,13 +126,11 @@ def zookeeper(java: list[str], port: int, data: Path) -> Iterator[None]:
     """A ZooKeeper on the loopback interface, until the block ends. Its port is bound before Kafka
     begins, and Kafka itself waits until it serves."""
     data.mkdir(parents=True)
-    main_class = "org.apache.zookeeper.server.ZooKeeperServerMain"
     file = data.parent / "zookeeper.cfg"
-    lines = (f"dataDir={data}", f"clientPort={port}", "clientPortAddress=127.0.0.1")
-    file.write_text("\n".join((*lines, "admin.enableServer=false", "")), encoding="utf-8")
+    file.write_text(zookeeper_settings(data, port), encoding="utf-8")
     # In a session of its own: what ends this process group must not end it before Kafka, which
     # would wait for it for ever.
-    process = subprocess.Popen([*java, main_class, str(file)], start_new_session=True)
+    process = subprocess.Popen([*java, ZOOKEEPER, str(file)], start_new_session=True)
     try:
         if not await_port(process, port):
             raise TimeoutError(f"ZooKeeper does not listen on port {port}, see above")
@@ -138,6 +138,12 @@ def zookeeper(java: list[str], port: int, data: Path) -> Iterator[None]:
     finally:
         process.terminate()
         process.wait()
+
+
+def zookeeper_settings(data: Path, port: int) -> str:
+    """The settings of a ZooKeeper on the loopback interface."""
+    lines = (f"dataDir={data}", f"clientPort={port}", "clientPortAddress=127.0.0.1")
+    return "\n".join((*lines, "admin.enableServer=false", ""))
 
 
 def await_port(process: subprocess.Popen[bytes], port: int) -> bool:

@@ -1,8 +1,9 @@
-"""`make kafka-nodes`: the cases with several nodes, played to three brokers of Apache Kafka 4.3.1.
+"""`make kafka-nodes`: the cases with several nodes, played to three brokers of Apache Kafka.
 
 It needs Java 17 and Maven, and some five minutes. A fourth process is the controller, so that two
-brokers may die. `--record FOLDER` keeps the answers; `--cases GLOB` plays some. It prints what
-Kafka did not as the case says, and then ends with status 1.
+brokers may die; of 2.8 and 2.4 it is a ZooKeeper. `--version` chooses one, `--record FOLDER` keeps
+the answers, `--cases GLOB` plays some. It prints what Kafka did not as the case says of its profile
+(`PROFILES`), and then ends with status 1.
 
 Faults are signals. Nobody cuts links: a broker that a case isolates is stopped. If it leads,
 clients still speak to it, so the other brokers are stopped instead; its followers hear nothing
@@ -22,7 +23,20 @@ import time
 from pathlib import Path
 from struct import pack
 
-from compare_kafka import CLUSTER_ID, OUT, QUIET, READY_SECONDS, answers, class_path, missing
+from compare_kafka import (
+    CLUSTER_ID,
+    NEWEST,
+    QUIET,
+    READY_SECONDS,
+    WITH_ZOOKEEPER,
+    ZOOKEEPER,
+    answers,
+    class_path,
+    folder_of,
+    missing,
+    zookeeper_settings,
+)
+from ottla.broker.client import Client
 from ottla.compare.brokers import play_at
 from ottla.compare.case import Case
 from ottla.compare.errors import CompareError
@@ -36,19 +50,31 @@ from ottla.compare.transcript import Transcript
 
 PORTS = {1: 21091, 2: 21092, 3: 21093}
 CONTROLLER, CONTROLLER_PORT = 100, 21100
-PROFILE = "kafka-4.3"
-_SHARED = f"""\
-controller.quorum.voters={CONTROLLER}@127.0.0.1:{CONTROLLER_PORT}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+PROFILES = {
+    NEWEST: "kafka-4.3",
+    "3.9.1": "kafka-3.9",
+    "2.8.2": "kafka-2.8",
+    "2.4.1": "kafka-2.4",
+}
+"""By version: the profile whose answers its brokers must give."""
+_SHARED = """\
 group.initial.rebalance.delay.ms=0
 auto.leader.rebalance.enable=false
-broker.session.timeout.ms=1500
-broker.heartbeat.interval.ms=300
 replica.lag.time.max.ms=1000
 replica.fetch.wait.max.ms=100
 """
 """A broker that is stopped is out of sync after a second or two, as in the clusters of profiles."""
+_KRAFT = f"""\
+controller.quorum.voters={CONTROLLER}@127.0.0.1:{CONTROLLER_PORT}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+broker.session.timeout.ms=1500
+broker.heartbeat.interval.ms=300
+"""
+_ZOOKEEPER = f"""\
+zookeeper.connect=127.0.0.1:{CONTROLLER_PORT}
+zookeeper.session.timeout.ms=1500
+"""
 _ALTER_PARTITION_REASSIGNMENTS, _ELECT_LEADERS = 45, 43
 _NOT_NEEDED = 84
 """ELECTION_NOT_NEEDED: it leads."""
@@ -59,9 +85,10 @@ _BEFORE_TOPIC, _BEFORE_ERROR = 4 + 4 + 4 + 2, 4 + 4
 class KafkaNodes:
     """The processes, and what a case does to them (`ottla.compare.nodes.Faults`)."""
 
-    def __init__(self, folder: Path):
-        self._folder = folder
-        self._java = ["java", *QUIET, "-cp", class_path()]
+    def __init__(self, version: str):
+        self._folder = folder_of(version)
+        self._zookeeper = version in WITH_ZOOKEEPER
+        self._java = ["java", *QUIET, "-cp", class_path(version)]
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._stopped: set[int] = set()
         self._isolated: dict[int, list[int]] = {}
@@ -73,11 +100,18 @@ class KafkaNodes:
     def boot(self) -> None:
         """Start all with empty folders, and wait until they listen."""
         for node in (CONTROLLER, *PORTS):
-            shutil.rmtree(self._folder / f"data-{node}", ignore_errors=True)
-            form = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", self._file(node)]
-            subprocess.run([*self._java, *form], check=True, stdout=subprocess.DEVNULL)
+            data = self._folder / f"data-{node}"
+            shutil.rmtree(data, ignore_errors=True)
+            if self._zookeeper:
+                data.mkdir()
+            else:
+                form = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"]
+                command = [*self._java, *form, self._file(node)]
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             self._start(node)
-        for node in (CONTROLLER, *PORTS):
+            if node == CONTROLLER:
+                self._until_up(node)
+        for node in PORTS:
             self._until_up(node)
 
     def recover(self) -> None:
@@ -103,22 +137,32 @@ class KafkaNodes:
         listener = "PLAINTEXT"
         if node == CONTROLLER:
             role, listener = "controller", "CONTROLLER"
-        lines = f"process.roles={role}\nnode.id={node}\nlisteners={listener}://127.0.0.1:{port}\n"
         path = self._folder / f"node-{node}.properties"
         data = self._folder / f"data-{node}"
-        path.write_text(f"{lines}log.dirs={data}\n{_SHARED}", encoding="utf-8")
+        lines = f"listeners={listener}://127.0.0.1:{port}\nlog.dirs={data}\n{_SHARED}"
+        if not self._zookeeper:
+            lines += f"process.roles={role}\nnode.id={node}\n{_KRAFT}"
+        elif node == CONTROLLER:
+            lines = zookeeper_settings(data, port)
+        else:
+            lines += f"broker.id={node}\n{_ZOOKEEPER}"
+        path.write_text(lines, encoding="utf-8")
         return str(path)
 
     def _start(self, node: int) -> None:
-        command = [*self._java, "-Xmx400M", "kafka.Kafka", self._file(node)]
+        main_class = ZOOKEEPER if self._zookeeper and node == CONTROLLER else "kafka.Kafka"
+        command = [*self._java, "-Xmx400M", main_class, self._file(node)]
         with (self._folder / f"node-{node}.log").open("ab") as log:
             self._processes[node] = subprocess.Popen(command, stdout=log, stderr=log)
 
     def _until_up(self, node: int) -> None:
         until = time.monotonic() + READY_SECONDS
         while not answers(PORTS.get(node, CONTROLLER_PORT)):
-            if self._processes[node].poll() is not None or time.monotonic() > until:
+            ended = self._processes[node].poll() is not None
+            if time.monotonic() > until or (ended and not self._zookeeper):
                 raise CompareError(f"node {node} does not start; see {self._folder}")
+            if ended:  # ZooKeeper takes it for alive until its session of before is over
+                self._start(node)
             time.sleep(0.1)
 
     def _stop(self, node: int) -> None:
@@ -177,9 +221,10 @@ class KafkaNodes:
         """Make it the preferred leader, and elect it, until its own Metadata names it."""
         order = [to, *(each for each in PORTS if each != to)]
         until = time.monotonic() + timeout
-        await _ask(to, _ALTER_PARTITION_REASSIGNMENTS, _reassigned(topic, partition, order))
+        asked = await _controller_of(to) if self._zookeeper else to
+        await _ask(asked, _ALTER_PARTITION_REASSIGNMENTS, _reassigned(topic, partition, order))
         while self._leader != to:
-            answer = await _ask(to, _ELECT_LEADERS, _elected(topic, partition))
+            answer = await _ask(asked, _ELECT_LEADERS, _elected(topic, partition))
             at = _BEFORE_TOPIC + len(topic.encode()) + _BEFORE_ERROR
             if int.from_bytes(answer[at : at + 2]) in {0, _NOT_NEEDED}:
                 self._leader = to
@@ -187,6 +232,14 @@ class KafkaNodes:
                 raise CompareError(f"broker {to} is not elected: {answer[at:].hex()}")
             else:
                 await asyncio.sleep(0.2)
+
+
+async def _controller_of(node: int) -> int:
+    """The broker that is the controller, as this one says."""
+    client = await Client.connect("127.0.0.1", PORTS[node])
+    known = await client.call("metadata", 1, topics=[])
+    client.close()
+    return int(known.controller_id)
 
 
 async def _ask(node: int, key: int, body: bytes) -> bytes:
@@ -232,18 +285,18 @@ class KafkaBroker(LiveBroker):
         return self._runner.run(play_at(case, self._start(case, versions), place))
 
 
-def play(broker: KafkaBroker, globs: list[str], folder: Path | None) -> int:
+def play(broker: KafkaBroker, profile: str, globs: list[str], folder: Path | None) -> int:
     """Play cases, and tell what is not as they say; the exit status."""
     status = 0
     for case in load_cases(globs):
-        if not case.own_cluster or case.settings:
+        if not case.own_cluster or case.settings or profile in case.left_out:
             continue
         try:
             played = broker.play(case, broker.versions())
         except (CompareError, OSError) as error:
             told = [f"not played: {error}"]
         else:
-            wrong = contradictions(case, played, PROFILE)
+            wrong = contradictions(case, played, profile)
             told = [f"step {e.step} {e.field}: {e.target}, said {e.expected}" for e in wrong]
             if folder is not None and not wrong:
                 record(folder, played)
@@ -256,18 +309,18 @@ def play(broker: KafkaBroker, globs: list[str], folder: Path | None) -> int:
 def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(prog="make kafka-nodes")
+    parser.add_argument("--version", choices=sorted(PROFILES), default=NEWEST)
     parser.add_argument("--cases", action="append")
     parser.add_argument("--record", type=Path)
     asked = parser.parse_args()
     if missing():
         sys.stderr.write(f"ottla: Kafka needs Java 17 and Maven; missing: {missing()}\n")
         return 2
-    OUT.mkdir(parents=True, exist_ok=True)
-    nodes = KafkaNodes(OUT.resolve())
+    nodes = KafkaNodes(asked.version)
     try:
         nodes.boot()
         with KafkaBroker(nodes) as broker:
-            return play(broker, asked.cases or ["*"], asked.record)
+            return play(broker, PROFILES[asked.version], asked.cases or ["*"], asked.record)
     finally:
         nodes.end()
 

@@ -100,6 +100,7 @@ async def play_at(case: Case, start: Start, place: Place) -> Transcript:
             return await Conversation(case, dial, start, nodes).play()
     finally:
         nodes.close()
+        topics.close()
         client.close()
 
 

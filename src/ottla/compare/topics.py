@@ -31,6 +31,7 @@ CONFIGS = {"retention.ms": "-1", "segment.ms": str((1 << 63) - 1)}
 """Configs of every topic: records of a case have any times, and must neither be deleted for that
 nor lie in several segments, where a fetch and a search by time end."""
 _TIMEOUT_MS = 20_000
+_NOT_YET = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.NOT_CONTROLLER)
 _INVALID_CONFIG = ErrorCode.INVALID_CONFIG
 _GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _METADATA = {
@@ -53,6 +54,8 @@ class Topics:
 
     def __init__(self, client: Client, versions: Versions, place: Place):
         self._client = client
+        self._controller: Client | None = None
+        """A connection to the broker that makes topics, if that is another one."""
         self._versions = versions
         self._place = place
 
@@ -83,19 +86,35 @@ class Topics:
         self, case: Case, wanted: list[dict[str, Any]], *, may_exist: bool
     ) -> list[dict[str, Any]]:
         """Ask for topics, and return those that are to be asked for again, because an earlier one
-        of that name is still being deleted."""
+        of that name is still being deleted, or another broker makes them."""
         answer = await self._call(
             "create_topics", topics=wanted, timeout=_TIMEOUT_MS, validate_only=False
         )
-        existing = set()
+        again = set()
         for each in answer.topics:
-            if each.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and may_exist:
-                existing.add(each.name)
+            if each.error_code in _NOT_YET and may_exist:
+                again.add(each.name)
             elif each.error_code != 0:
                 why = f"{error_name(each.error_code)} {each.error_message or ''}".strip()
                 kind = UnplayableError if each.error_code == _INVALID_CONFIG else CompareError
                 raise kind(f"{case.name}: its topic cannot be made: {why}")
-        return [each for each in wanted if each["name"] in existing]
+        if any(each.error_code == ErrorCode.NOT_CONTROLLER for each in answer.topics):
+            await self._follow_controller()
+        return [each for each in wanted if each["name"] in again]
+
+    async def _follow_controller(self) -> None:
+        """Go on at the broker that is the controller: with ZooKeeper no other one makes topics."""
+        known = await self._call("metadata", topics=[], **_METADATA)
+        for each in known.brokers:
+            if each.node_id == known.controller_id:
+                self.close()
+                self._controller = await Client.connect(str(each.host), int(each.port))
+
+    def close(self) -> None:
+        """Close what was opened here."""
+        if self._controller is not None:
+            self._controller.close()
+            self._controller = None
 
     async def delete(self, names: Iterable[str]) -> None:
         """Delete topics, also those that there are not. Raises `CompareError` if one is left."""
@@ -160,7 +179,8 @@ class Topics:
         _, most = self._versions.get(API_KEYS[api], (0, usual))
         try:
             async with asyncio.timeout(CALL_SECONDS):
-                return await self._client.call(api, min(usual, most), **fields)
+                client = self._controller or self._client
+                return await client.call(api, min(usual, most), **fields)
         except TimeoutError:
             told = f"is not answered within {CALL_SECONDS:g} s"
             raise CompareError(f"{api} for the topics of a case {told}") from None
