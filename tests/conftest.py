@@ -44,8 +44,12 @@ SPARK = "spark"
 """What all files that need Spark have in common."""
 FEW_FAILURES = 5
 """So many are named one by one."""
-ASKS_FOR_SPARK = re.compile(r"def \w+\([^)]*\b(engine|spark)\b|param(s=\[|\()[^)]*\"spark\"")
-"""Matches a test or fixture that uses a fixture with a session, or a parameter that names Spark."""
+ASKS_FOR_SPARK = re.compile(
+    r"(def test_\w+|@pytest\.fixture.*\ndef \w+)\([^)]*\b(engine|spark)\b"
+    r"|param(s=\[|\()[^)]*\"spark\""
+)
+"""Matches a test or fixture that uses a fixture with a session, or a parameter that names Spark;
+but no function whose engine is that of the one machine."""
 
 
 @pytest.fixture(scope="session", autouse=True)

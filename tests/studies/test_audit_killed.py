@@ -98,6 +98,7 @@ async def write_with_aiokafka(cluster, stop, count):
     await producer.stop()
 
 
+@pytest.mark.slow(seconds=100)
 def test_it_counts_nothing_twice_while_leaders_are_killed(tmp_path):
     stop, sent = threading.Event(), ([0], [0])
     with Cluster(nodes=3, topics=[Topic("t", partitions=2)]) as cluster:
@@ -111,7 +112,7 @@ def test_it_counts_nothing_twice_while_leaders_are_killed(tmp_path):
             writer.start()
         audit = Audit(cluster, tmp_path, "--batch", 1000)
         until = time.monotonic() + WITHIN
-        for round_ in range(3):
+        for round_ in range(2):  # the leader of each partition
             while committed(tmp_path) <= round_ and time.monotonic() < until:
                 time.sleep(0.1)
             leader = cluster.leader("t", round_ % 2)
@@ -126,7 +127,7 @@ def test_it_counts_nothing_twice_while_leaders_are_killed(tmp_path):
         assert audit.ended()[0] == 143, audit.said
         status, lines = Audit(cluster, tmp_path, "--once").ended()
         ends = [each.high_watermark for each in cluster.describe().topics["t"]]
-    assert seen >= 3, "the audit read while leaders were killed"
+    assert seen >= 2, "the audit read while leaders were killed"
     assert status == 0
     found = SUMMARY.fullmatch(lines[-1])
     assert found, lines

@@ -55,16 +55,23 @@ TABLES = len([each for each in sheets("silver") if not each.shared])
 @pytest.mark.parametrize(
     ("under_way", "to_all", "number"),
     [
-        ("bronze/_running-*/*", False, signal.SIGTERM),
-        (MAKING, True, signal.SIGINT),
+        pytest.param(
+            *("bronze/_running-*/*", False, signal.SIGTERM),
+            id="sweep-kill-TERM",
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param(
+            *(MAKING, True, signal.SIGINT),
+            id="SQL-terminal-INT",
+            marks=pytest.mark.slow(seconds=40),
+        ),
     ],
-    ids=["sweep-kill-TERM", "SQL-terminal-INT"],
 )
 def test_a_signal_ends_spark_quietly_too_and_the_study_is_gone_on_with(
     tmp_path, under_way, to_all, number
 ):
-    """Once in a sweep and once in the middle of SQL: there PySpark, which took Ctrl-C for itself,
-    called the JVM over a connection that was waiting, and ended in five tracebacks."""
+    """In the middle of SQL, where PySpark, which took Ctrl-C for itself, called the JVM over a
+    connection that was waiting, and ended in five tracebacks; by night in a sweep too."""
     with on_spark(tmp_path) as process:
         await_that(lambda: any(tmp_path.glob(under_way)) or process.poll(), 300, "nobody works")
         assert process.poll() is None, process.communicate()

@@ -11,7 +11,7 @@ from ottla.sim.studies import names
 from studies_killed import killed, left_over
 from studies_tiny import contents, study
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(seconds=15)
 
 TABLES = (
     *names.SILVER,

@@ -1,4 +1,8 @@
-"""What a newcomer is told to type is there; the hooks of pre-commit are `make check`, no less."""
+"""What a newcomer is told to type is there; the hooks of pre-commit are `make check`, no less.
+
+Of the settings for all tests it is tried what is typed after a failure, which files share a process
+and which is begun first.
+"""
 
 from __future__ import annotations
 
@@ -79,6 +83,24 @@ def test_the_file_that_takes_longest_is_begun_first_and_stays_together(conftest)
         *of["many"],
         *of["few"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("def test_it(tmp_path, spark):\n", True),
+        ("def test_it(\n    engine, case\n):\n", True),
+        ('@pytest.fixture(scope="module")\ndef made(engine):\n', True),
+        ('@pytest.fixture(params=["duck", pytest.param("spark")])\ndef engine(request):\n', True),
+        ("def made(engine):\n\n\ndef test_it(duck):\n    made(duck)\n", False),
+        ('assert name == "spark"\n', False),
+    ],
+)
+def test_who_asks_for_spark_is_known_by_tests_and_fixtures(conftest, tmp_path, text, asks):
+    path = tmp_path / "studies" / "test_it.py"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    assert conftest.asks_for_spark(path) == asks
 
 
 def test_folders_of_tests_are_there():

@@ -36,8 +36,13 @@ def test_a_rough_life_leaves_a_serial_log(seed):
     finish(seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1400))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1000, 1150)),
+        *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1150, 1800)),
+    ],
+)
 def test_many_rough_lives_leave_serial_logs(seed):
     finish(seed)
 

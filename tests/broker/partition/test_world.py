@@ -131,8 +131,13 @@ def test_a_random_life_leaves_a_sound_log(seed):
     wandering(seed).finish()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1400))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1000, 1150)),
+        *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1150, 1800)),
+    ],
+)
 def test_many_random_lives_leave_sound_logs(seed):
     wandering(seed).finish()
 

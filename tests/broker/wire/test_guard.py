@@ -75,10 +75,13 @@ def test_requests_with_hostile_lengths_are_read_as_kafka_reads_them(key, version
     agree_on_requests(key, version, 1, 6, 10)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "frames",
+    [pytest.param(3, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.nightly)],
+)
 @pytest.mark.parametrize(("key", "version"), SERVED)
-def test_requests_with_every_hostile_number_at_every_length(key, version):
-    agree_on_requests(key, version, 10, 100, 200)
+def test_requests_with_every_hostile_number_at_every_length(key, version, frames):
+    agree_on_requests(key, version, frames, 100, 200)
 
 
 @pytest.mark.parametrize(("key", "version"), SERVED)

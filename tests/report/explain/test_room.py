@@ -183,7 +183,7 @@ def test_what_the_script_is_given_in_brief_adds_up(cut):
 @pytest.mark.slow
 def test_a_run_of_many_partitions_has_room():
     many = 'partitions = 16\nnodes = 5\nreplicas = 5\narrivals = "even"\nfault_every_ms = 500'
-    many += "\nload_ms = 20_000\nrecords = 360"
+    many += "\nload_ms = 8_000\nrecords = 200"
     text = page(record(run(5, from_toml(many)), "Seed 5", "ottla sim explain 5"))
     assert 0.75 * MOST_BYTES < size(text) < MOST_BYTES
     assert LEFT_OUT in text

@@ -3,6 +3,7 @@
 Settings are those of the studies that ship, made smaller where that changes no answer.
 """
 
+from functools import cache
 from statistics import fmean
 
 import pytest
@@ -22,6 +23,7 @@ FAST = OF_PIPELINING["850 kB, 1 in flight, client_rtt_us=1000"].with_(record_byt
 WARM_UP = 40
 
 
+@cache
 def requests(config):
     outcome, _ = run_whole(Drawn(0), config)
     assert outcome.broke is None

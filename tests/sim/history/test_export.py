@@ -171,7 +171,7 @@ def test_porcupine_misses_what_a_mutant_lacks(porcupine, mutant):
 SHORT = RunConfig(load_ms=1_000, records=30, fault_every_ms=500)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=30)
 def test_stateright_finds_sound_runs_linearizable(stateright):
     """As Porcupine does; it tries one order after the other, so runs are short."""
     told = []

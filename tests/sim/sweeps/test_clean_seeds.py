@@ -22,7 +22,7 @@ _PROMISED_LESS = (
 @pytest.mark.parametrize(
     "plan",
     [
-        pytest.param(Plan(0, 100), marks=pytest.mark.slow),
+        pytest.param(Plan(0, 100), marks=pytest.mark.slow(seconds=40)),
         pytest.param(Plan(100, 1_000), marks=pytest.mark.nightly),
     ],
     ids=["100", "1,000"],
