@@ -109,7 +109,7 @@ def test_the_sweep_finds_nothing(tmp_path):
     assert "100 of 100 seeds, 0 failed" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=30)
 def test_the_study_says_what_came_of_it(tmp_path):
     ((*arguments, _, out),) = [each for each in commands("ottla") if each[0] == "study"]
     few = ("--seeds", "2")

@@ -19,7 +19,7 @@ from clients_confluent import ConfluentKit
 from ottla import Cluster, Topic
 from studies_spark import need_spark
 
-pytestmark = [pytest.mark.clients, pytest.mark.slow]
+pytestmark = [pytest.mark.clients, pytest.mark.slow(seconds=60)]
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent / "spark"
 NEEDED = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")

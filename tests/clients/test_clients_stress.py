@@ -17,6 +17,7 @@ from ottla import Cluster, Topic
 from ottla.broker.config import ClusterConfig
 
 pytestmark = pytest.mark.clients
+BY_DAY, BY_NIGHT = pytest.mark.slow(seconds=25), pytest.mark.nightly
 PARTITIONS = 3
 FAST = ClusterConfig(election_timeout_ms=200, heartbeat_ms=40, sync_stall_ms=100)
 
@@ -48,8 +49,13 @@ def test_a_short_stress_loses_nothing():
     stress(seed=4, faults=6, each=1, profile="reference")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("profile", ["reference", "reference-strict"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("seed", "profile"),
+    [
+        pytest.param(seed, profile, marks=BY_DAY if seed == by_day else BY_NIGHT)
+        for profile, by_day in (("reference", 0), ("reference-strict", 1))
+        for seed in range(3)
+    ],
+)
 def test_a_long_stress_loses_nothing(seed, profile):
     stress(seed=seed, faults=18, each=3, profile=profile)

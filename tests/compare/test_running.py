@@ -82,7 +82,7 @@ def test_a_listed_difference_that_disappears_is_told_and_fails():
     assert "no longer differs" in "\n".join(closing_lines(comparison))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=5)
 @pytest.mark.parametrize("profile", [each.name for each in PROFILES])
 def test_a_profile_does_what_the_cases_say_of_it(profile):
     """Or the list of explained differences says why not."""

@@ -55,7 +55,7 @@ def test_who_asks_for_colours_gets_them_and_still_no_line_that_is_written_over(
     assert not MOVES.search(told)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=20)
 def test_the_whole_run(tmp_path):
     told, _ = demo(tmp_path)
     assert column(told, "records") >= 100_000

@@ -68,7 +68,7 @@ def test_a_sweep_tells_of_seeds_by_the_part():
     assert counted(f"docs/{SIMULATION}", r"in parts of at most (\d+) seeds") == CHUNK
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=25)
 def test_the_profile_that_promises_less_fails_as_often_as_is_said():
     (command,) = (
         each

@@ -20,6 +20,7 @@ def needed():
     need_spark()
 
 
+@pytest.mark.slow(seconds=40)
 def test_the_program_that_reads_a_topic_runs(tmp_path):
     (program,) = (each for each in blocks("how-to/read-with-spark.md") if each.language == "python")
     (tmp_path / "program.py").write_text(program.text, encoding="utf-8")

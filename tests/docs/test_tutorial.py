@@ -114,7 +114,7 @@ def stranger(tmp_path):
         stranger.broker.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=20)
 def test_a_stranger_can_follow_it(stranger):
     for block in blocks(PAGE):
         stranger.read(block)

@@ -5,7 +5,7 @@ import pytest
 import docs_programs
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=15)
 def test_a_stranger_can_follow_the_tutorial(tmp_path):
     assert len(docs_programs.follow("tutorial/find-a-bug.md", tmp_path)) == 6
     shown = docs_programs.run("ottla sim show small.tape --kind ok", tmp_path, 120)
@@ -15,12 +15,12 @@ def test_a_stranger_can_follow_the_tutorial(tmp_path):
     assert "ack before commit" in page
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=15)
 def test_a_stranger_can_try_a_bug_of_ones_own(tmp_path):
     assert len(docs_programs.follow("how-to/try-a-bug-of-your-own.md", tmp_path)) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=15)
 def test_a_stranger_can_extend_the_simulator(tmp_path):
     assert len(docs_programs.follow("how-to/extend-the-simulator.md", tmp_path)) == 8
     for command, told in (
