@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ottla.sim.specification.trace import Message
+from ottla.sim.specification.trace import NOBODY, Message
 
 _NEVER = -(1 << 62)
 
@@ -42,6 +42,8 @@ class Leading:
         """Up to there readers may see the log; what earlier leaders left may have been seen."""
         self.shown = 0
         """The highest high watermark that it showed."""
+        self.ordered = NOBODY
+        """Whom it ordered to lead in its place."""
         self.rounds: dict[int, int] = {}
         """By the number of a barrier, the step at which its first heartbeat left."""
         self.answered: dict[int, int] = {}

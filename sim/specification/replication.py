@@ -182,6 +182,8 @@ def order_election(member: Member, message: Message) -> None:
     held = member.acks[message.term].get(message.to, 0)
     if held < len(member.group.logs[message.term]):
         raise Forbidden(f"node {message.to} confirmed only {held} entries of its log")
+    assert member.leading is not None, "it leads"
+    member.leading.ordered = message.to
 
 
 def _knows(member: Member, index: int) -> None:
@@ -263,8 +265,10 @@ def _write_entries(member: Member, write: Write, terms: range) -> None:
         raise Forbidden(f"a leader only appends, and its log has {len(member.written.log)} entries")
     if any(each.term != term for each in write.entries):
         raise Forbidden(f"a leader of term {term} appends entries of that term")
-    member.group.logs[term] += write.entries
     assert member.leading is not None, "it leads"
+    if write.hands_over_to and write.hands_over_to == member.leading.ordered:
+        raise Forbidden(f"it ordered node {write.hands_over_to} to lead, and appends nothing then")
+    member.group.logs[term] += write.entries
     member.leading.wrote(last, member.now)
 
 

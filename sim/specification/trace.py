@@ -94,6 +94,8 @@ class Write(NamedTuple):
     """The members of the group, if its first entry is written, or a snapshot."""
     delete: bool = False
     """The group is gone."""
+    hands_over_to: int = NOBODY
+    """Whom the node means to make leader in its place (leadership transfer, thesis 3.10)."""
 
 
 class Found(NamedTuple):

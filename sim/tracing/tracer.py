@@ -28,7 +28,7 @@ from ottla.log.store import SyncJob, Write
 from ottla.log.types import RecordBatch
 from ottla.raft import messages as raft
 from ottla.raft.raft_log import decode_voters
-from ottla.raft.types import Entry, EntryKind, GroupId, NodeId
+from ottla.raft.types import NO_NODE, Entry, EntryKind, GroupId, NodeId
 from ottla.sim.specification import trace
 from ottla.sim.world.life import Life, when_awake
 from ottla.sim.world.log_watch import LogWatch
@@ -96,10 +96,15 @@ class _TracedLog(LogWatch):
         number = medium.synced_appends + len(medium.undo)
         groups: dict[GroupId, list[trace.Write]] = {}
         for write in writes:
-            groups.setdefault(write.group, []).append(_write(number, write))
+            told = _write(number, write, self._successor(write.group))
+            groups.setdefault(write.group, []).append(told)
         for group, told in groups.items():
             self._tracer.add("write", life, tuple(told), group)
         super().appended(writes)
+
+    def _successor(self, group: GroupId) -> NodeId:
+        replica = self._replica(group)
+        return NO_NODE if replica is None else replica.successor
 
     def synced(self, job: SyncJob) -> None:
         """As `LogWatch.synced`."""
@@ -200,7 +205,7 @@ def _entry(entry: Entry) -> trace.Entry:
     return trace.Entry(entry.term, crc32c(payload) << 3 | entry.kind)
 
 
-def _write(number: int, write: Write) -> trace.Write:
+def _write(number: int, write: Write, successor: NodeId) -> trace.Write:
     state, snapshot = write.hard_state, write.snapshot
     voters: tuple[NodeId, ...] = () if snapshot is None else snapshot.meta.voters
     if write.entries and write.entries[0].kind is EntryKind.CONFIGURATION:
@@ -214,6 +219,7 @@ def _write(number: int, write: Write) -> trace.Write:
         tuple(map(_entry, write.entries)),
         voters,
         write.delete,
+        successor,
     )
 
 

@@ -253,6 +253,20 @@ def test_leadership_is_handed_to_a_follower_that_holds_all():
     traced.send("timeout-now", 1, 2, 1)
 
 
+def test_a_leader_that_has_ordered_an_election_appends_nothing_until_it_gives_that_up():
+    """Thesis 3.10: what it appends then, the new leader would cut off."""
+    traced = led()
+    traced.append(1, A)
+    traced.write(1, first=4, entries=(B,), hands_over_to=2)
+    traced.sync(1)
+    traced.copy(1, 2, 1, after=2)
+    traced.send("timeout-now", 1, 2, 1)
+    with refuses("it ordered node 2 to lead, and appends nothing then"):
+        traced.write(1, first=5, entries=(C,), hands_over_to=2)
+    traced.write(1, first=5, entries=(C,))
+
+
+
 def test_a_snapshot_is_taken_of_what_is_committed():
     traced = led(A)
     with refuses("it can know 3 entries committed, not 4"):
