@@ -49,7 +49,7 @@ from ottla.sim.invariants.decisions import differing
 from ottla.sim.invariants.findings import Anomaly, Findings
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import attach, judged_at_the_end, judged_by
-from ottla.sim.invariants.one_state import explained
+from ottla.sim.invariants.promised_less import explained
 from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults

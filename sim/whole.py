@@ -21,7 +21,7 @@ from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import judge
-from ottla.sim.invariants.one_state import explained
+from ottla.sim.invariants.promised_less import explained
 from ottla.sim.invariants.weaker import noted, unsynced, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.failures import FAILURES

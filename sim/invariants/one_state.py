@@ -33,7 +33,7 @@ _OF_EPOCHS = frozenset({"sim-I02", "sim-I03", "sim-I04", "sim-I05", "sim-I36"})
 _OF_FORGETTING = _OF_EPOCHS | {"sim-I34"}
 
 
-def explained(
+def of_one_state(
     profile: Profile, index: Index, anomalies: Iterable[Anomaly]
 ) -> tuple[list[str], list[Anomaly]]:
     """Which of these anomalies the profile may lead to, a sentence each, and those that it may

@@ -71,7 +71,7 @@ from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import Verdict, attach, judge, judged_at_the_end
-from ottla.sim.invariants.one_state import explained
+from ottla.sim.invariants.promised_less import explained
 from ottla.sim.invariants.weaker import weaker
 from ottla.sim.plugins.own import switched_off
 from ottla.sim.run import judged_by_own

@@ -10,7 +10,8 @@ import pytest
 from ottla.broker.profiles.named import profile_named
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import judged_at_the_end
-from ottla.sim.invariants.one_state import EPOCHS, HYDRATED, RESTARTED, explained
+from ottla.sim.invariants.one_state import EPOCHS, HYDRATED, RESTARTED
+from ottla.sim.invariants.promised_less import explained
 from sim_histories import histories, read
 
 REDPANDA, REFERENCE = profile_named("redpanda-24.3"), profile_named("reference")

@@ -266,7 +266,6 @@ def test_a_leader_that_has_ordered_an_election_appends_nothing_until_it_gives_th
     traced.write(1, first=5, entries=(C,))
 
 
-
 def test_a_snapshot_is_taken_of_what_is_committed():
     traced = led(A)
     with refuses("it can know 3 entries committed, not 4"):
