@@ -117,9 +117,12 @@ class ReadSteps:
         return self._lists("the start", EARLIEST, partial(self.model.wrong_end, False))
 
     def by_time(self) -> Step:
-        """The first record that is not older than a time: the time of a record, or 1 ms beside
-        it."""
-        time = time_of(self._stream.below(self._values)) + self._stream.pick((0, 0, 1, -1))
+        """The first record that is not older than a time: the time of a record, or 1 ms beside it.
+        Half of the time it is the last record that was deleted, if there is one."""
+        model, stream = self.model, self._stream
+        value = model.last_deleted() if stream.below(2) else None
+        value = stream.below(self._values) if value is None else value
+        time = time_of(value) + stream.pick((0, 0, 1, -1))
         return self._finds(f"time {time}", time, self.model.first_of(time))
 
     def largest(self) -> Step:

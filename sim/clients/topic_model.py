@@ -157,6 +157,13 @@ class TopicModel:
                 found = off, of
         return found
 
+    def last_deleted(self) -> int | None:
+        """The value of the last record before the log start, which its batch may still hold."""
+        for each in self.batches:
+            if each.off < self.start <= each.end:
+                return each.values[self.start - each.off - 1]
+        return None
+
     def wrong_end(self, asked: bool, found: PartitionListed, *, sure: bool) -> str:
         """`asked`: whether the end of the log was asked for; else its beginning."""
         right = self.end if asked else self.start

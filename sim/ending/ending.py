@@ -6,7 +6,7 @@ lesson: a fault that is always healed hides the livelock that it causes). Within
 must have a leader for each partition that has a majority of its replicas there, answer all requests
 that clients wait for, agree on the partitions that it leads, and let them be read to the end. Then
 the rest is healed too, all nodes must agree, and consumers must read to the end. One run in three
-rests then, and no leader may fall (`rest.py`).
+rests then: no leader may fall, and each leader must be able to hand over (`rest.py`).
 
 One thing is healed everywhere at once, also outside the core: no message is lost by chance or by
 its kind (`lose-kind`) any more. Otherwise a leader outside whose heartbeats pass, but whose entries
@@ -35,7 +35,7 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.ending.lost_clients import lost
 from ottla.sim.ending.probes import Asked, Probes
-from ottla.sim.ending.rest import is_calm, let_calm_down, rest, rests
+from ottla.sim.ending.rest import hand_over_each, is_calm, let_calm_down, rest, rests
 from ottla.sim.ending.topics import agreed, note_topics
 from ottla.sim.world.life import Life, awake
 from ottla.sim.world.world import STEP, World
@@ -130,10 +130,19 @@ class Ending:
             if is_calm(world):
                 # What was excused before might be refused again.
                 asks = world.config.probes and world.config.producers and not self.unavoidable
-                rest(world, self.clients, self._await_answers if asks else None)
+                answered = self._await_answers if asks else None
+                rest(world, self.clients, answered)
                 self._all_at_once(agreed_on)
+                if is_calm(world):
+                    self._hand_over(answered)
+                    self._all_at_once(agreed_on)
         note_topics(world)
         world.history.add("phase", code="done")
+
+    def _hand_over(self, answered: Callable[[], None] | None) -> None:
+        failed = hand_over_each(self.world, self.clients, answered)
+        if failed:
+            raise NotLive(f"transfers while nothing is wrong: in vain of {', '.join(failed)}")
 
     def _await_answers(self) -> None:
         self._await(self.clients.idle, "answers for all that clients wait for")

@@ -3,18 +3,29 @@
 A leader that all others hear stays one, however long nobody has anything to say (thesis 6.2 and
 9.6). Under faults this cannot be judged, as each change of leadership has some excuse. In a rest it
 has none: sim-I50 judges what lies between the rows *rest* and *rested*.
+
+Afterwards each leader hands over to a follower, while a record is on its way to it. Under faults a
+transfer may fail for many reasons; here it has none. It is tried some times, because a message may
+take long by chance. If all fail, the run is not live (sim-I31).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from ottla.broker.node.handover import hand_over
+from ottla.raft.messages import AppendEntries
 from ottla.raft.roles import Role
-from ottla.raft.types import GroupId, Micros, Term
+from ottla.raft.types import GroupId, Micros, NodeId, Term
 from ottla.sim.ending.probes import Asked
+from ottla.sim.world.life import Life, awake
+from ottla.sim.world.points import Trap
 from ottla.sim.world.world import World
 
 ONE_RUN_IN = 3
+TRANSFERS = 3
+"""How often a transfer may fail by chance."""
 TIMEOUTS = 2
 """A rest is so many election timeouts long: by then every timer has run out that was not wound up
 again."""
@@ -58,3 +69,58 @@ def rest(world: World, clients: Asked, answered: Callable[[], None] | None) -> N
                 clients.probe(partition)
         answered()
     world.history.add("phase", code="rested")
+
+
+def hand_over_each(world: World, clients: Asked, answered: Callable[[], None] | None) -> list[str]:
+    """Let each partition's leader hand over to a follower, while a record is on its way. Returns
+    what failed. `answered`: as in `rest`; None: nothing is written meanwhile."""
+    failed = []
+    for partition, placed in world.placement.items():
+        leader = awake(world.leader(partition))
+        able = [each for each in placed if each in world.able]
+        if leader is None or len(able) < 2:
+            continue
+        others = [each for each in able if each != leader.node_id]
+        to = world.choices.stream("rest").pick(others)
+        writes = answered is not None and len(able) >= world.config.min_insync
+        if not any(
+            _transfer(world, clients, partition, to, writes=writes) for _ in range(TRANSFERS)
+        ):
+            failed.append(f"partition {partition} from node {leader.node_id} to node {to}")
+    if answered is not None:
+        answered()
+    return failed
+
+
+def _transfer(world: World, clients: Asked, partition: int, to: NodeId, *, writes: bool) -> bool:
+    """Whether the partition's leader hands over to that node within an election timeout, or nobody
+    is there to do it."""
+    leader, kernel = awake(world.leader(partition)), world.kernel
+    if leader is None or leader.node_id == to:
+        return True
+    group = world.replicas(partition)[leader.node_id].group
+    end = kernel.now + TIMEOUTS * world.config.election_timeout_ms * 1_000
+    if writes:
+        trap = Trap("sent", _begin(leader, group, to), leader.node_id, fits=_appends(group))
+        world.points.set(trap)
+        clients.probe(partition)
+        kernel.run(end)
+        writes = not world.points.lift(trap)
+    if not writes:
+        leader.enter(hand_over, leader.node, group, to)
+        kernel.run(kernel.now + TIMEOUTS * world.config.election_timeout_ms * 1_000)
+    now = world.leader(partition)
+    return now is not None and now.node_id == to
+
+
+def _begin(leader: Life, group: GroupId, to: NodeId) -> Callable[[NodeId], None]:
+    def act(_: NodeId) -> None:
+        leader.kernel.after(0, leader.enter, hand_over, leader.node, group, to)
+
+    return act
+
+
+def _appends(group: GroupId) -> Callable[[Any], bool]:
+    return lambda message: (
+        isinstance(message, AppendEntries) and bool(message.entries) and message.group == group
+    )

@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from ottla.broker.turn.tickets import DeleteRecordsTicket
-from ottla.raft.messages import InstallSnapshot
+from ottla.raft.messages import InstallSnapshot, SnapshotReply
 from ottla.raft.types import GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
+from ottla.sim.nemesis.timed_faults import die_flushed
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.life import awake
 from ottla.sim.world.points import Trap
@@ -31,9 +32,11 @@ def delete_records(hand: FaultContext) -> None:
 
 
 def overtaken(hand: FaultContext) -> None:
-    """A follower is away until a snapshot covers entries that it lacks. One of four things is
-    drawn: nothing more happens; it dies at the write that installs the snapshot; its leader dies at
-    the write that takes it; or a second snapshot is taken while the first is on its way."""
+    """A follower is away until a snapshot covers entries that it lacks. One of six things is drawn:
+    nothing more happens; it dies at the write that installs the snapshot; its leader dies at the
+    write that takes it; a second snapshot is taken while the first is on its way; the follower dies
+    when the snapshot that it has installed is flushed; or it is restarted when it has a part of the
+    snapshot."""
     world, stream = hand.world, hand.stream
     partition = stream.below(world.config.partitions)
     life = world.leader(partition)
@@ -53,6 +56,10 @@ def overtaken(hand: FaultContext) -> None:
         Trap("appended", partial(_die, hand, "a snapshot installed"), node, fits=_installs(group)),
         Trap("appended", partial(_die, hand, "a snapshot taken"), life.node_id, fits=_takes(group)),
         Trap("send", partial(_send_late, hand, partition, node), fits=_reaches(world, group, node)),
+        Trap(
+            "appended", partial(die_flushed, hand, "a snapshot kept"), node, fits=_installs(group)
+        ),
+        Trap("sent", partial(_restart, hand), node, fits=_has_a_part(group)),
     )
     trap = stream.pick(traps)
     if trap is not None:
@@ -77,6 +84,12 @@ def _die(hand: FaultContext, what: str, node: NodeId) -> None:
     hand.revive(node, hand.span())
 
 
+def _restart(hand: FaultContext, node: NodeId) -> None:
+    """It is back before the others would elect another leader, and has nothing of the snapshot."""
+    hand.world.crash(node, "a part of a snapshot received")
+    hand.revive(node, _election(hand) // 10)
+
+
 def _send_late(hand: FaultContext, partition: int, node: NodeId, sender: NodeId) -> None:
     """Messages to the follower wait, and a second snapshot overtakes the first."""
     election = _election(hand)
@@ -99,6 +112,15 @@ def _installs(group: GroupId) -> Callable[[Any], bool]:
 def _takes(group: GroupId) -> Callable[[Any], bool]:
     return lambda writes: any(
         each.group == group and each.snapshot is not None and not each.reset for each in writes
+    )
+
+
+def _has_a_part(group: GroupId) -> Callable[[Any], bool]:
+    return lambda message: (
+        isinstance(message, SnapshotReply)
+        and message.group == group
+        and bool(message.received)
+        and not message.done
     )
 
 

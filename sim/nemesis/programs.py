@@ -38,6 +38,7 @@ from ottla.sim.nemesis.machines import (
     stop,
     upset_wall_clock,
 )
+from ottla.sim.nemesis.replaced import held_truncation, lose_decision
 from ottla.sim.nemesis.returns import lead_again
 from ottla.sim.nemesis.strays import die_asking, late_requests, stray_request
 from ottla.sim.nemesis.timed_faults import (
@@ -81,9 +82,12 @@ class Program:
 
 
 def _kill(hand: FaultContext) -> None:
+    """One time in three the node is back at once, before the others miss it."""
     node = hand.somebody()
     hand.world.crash(node)
-    hand.revive(node, hand.span())
+    at_once = hand.stream.below(3) == 1
+    election = hand.world.config.election_timeout_ms * MS
+    hand.revive(node, election // 10 if at_once else hand.span())
 
 
 def _power(hand: FaultContext) -> None:
@@ -364,5 +368,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("late-requests", "N1 N7", late_requests),
     Program("stray-request", "L1", stray_request),
     Program("overtaken", "A2 D5 T", overtaken, 3),
+    Program("held-truncation", "D1 D2 N5 T", held_truncation, 3),
+    Program("lose-decision", "A1 N5 T", lose_decision, 3),
     Program("die-asking", "L1 T", die_asking),
 )

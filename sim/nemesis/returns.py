@@ -20,10 +20,10 @@ _OF_THE_CONTROLLER = 4
 """One time in so many it is the controller's leader."""
 
 
-def lead_again(hand: FaultContext, of: Led | None = None) -> None:
+def lead_again(hand: FaultContext, of: Led | None = None, *, cut: bool | None = None) -> None:
     """A leader hands over to a follower, or is cut off until another one leads. The next leader
     hands back to it, at once or a little later. `of`: the leader, and its replica; one is drawn if
-    none is given."""
+    none is given, and so is whether it is cut off."""
     found = of or _pick(hand)
     if found is None or len(found[1].voters) == 1:
         return
@@ -31,7 +31,8 @@ def lead_again(hand: FaultContext, of: Led | None = None) -> None:
     node, replica = found
     group, life = replica.group, world.lives[node]
     election = world.config.election_timeout_ms * MS
-    cut = stream.below(2) == 1
+    if cut is None:
+        cut = stream.below(2) == 1
     span = election * stream.pick((3, 4, 6)) if cut else 0
     pause = stream.pick((0, election // 50, election // 5))
     world.fault("leads again soon after another one", node)

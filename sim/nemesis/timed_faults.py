@@ -106,6 +106,43 @@ def die_at(
     return run
 
 
+def die_in_flush(hand: FaultContext, what: str, node: NodeId) -> None:
+    """A node that has just written something loses its power while its disk flushes that. The flush
+    takes longer than usual."""
+    election = hand.world.config.election_timeout_ms * MS
+
+    def begins(_: NodeId) -> None:
+        hand.world.disks[node].stall(election // 2)
+        hand.later(election // 4, _lose_power, hand, what, node)
+
+    _at_the_next(hand, "sync", begins, node)
+
+
+def die_flushed(hand: FaultContext, what: str, node: NodeId) -> None:
+    """A node that has just written something loses its power when its disk has flushed that, before
+    anybody is told."""
+
+    def ends(_: NodeId) -> None:
+        _lose_power(hand, what, node)
+
+    def begins(_: NodeId) -> None:
+        _at_the_next(hand, "synced", ends, node)
+
+    _at_the_next(hand, "sync", begins, node)
+
+
+def _at_the_next(
+    hand: FaultContext, point: str, act: Callable[[NodeId], None], node: NodeId
+) -> None:
+    trap = hand.world.points.set(Trap(point, act, node))
+    hand.later(8 * hand.world.config.election_timeout_ms * MS, hand.world.points.lift, trap)
+
+
+def _lose_power(hand: FaultContext, what: str, node: NodeId) -> None:
+    hand.world.crash(node, what, power=True)
+    hand.revive(node, hand.span())
+
+
 def crash_leader(hand: FaultContext) -> None:
     """The leader dies, and comes back after some time with its log."""
     node = hand.leader()

@@ -96,8 +96,8 @@ class _TracedLog(LogWatch):
         number = medium.synced_appends + len(medium.undo)
         groups: dict[GroupId, list[trace.Write]] = {}
         for write in writes:
-            told = _write(number, write, self._successor(write.group))
-            groups.setdefault(write.group, []).append(told)
+            traced = _write(number, write, self._successor(write.group))
+            groups.setdefault(write.group, []).append(traced)
         for group, told in groups.items():
             self._tracer.add("write", life, tuple(told), group)
         super().appended(writes)
