@@ -35,7 +35,14 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.ending.lost_clients import lost
 from ottla.sim.ending.probes import Asked, Probes
-from ottla.sim.ending.rest import hand_over_each, is_calm, let_calm_down, rest, rests
+from ottla.sim.ending.rest import (
+    hand_over_each,
+    is_calm,
+    let_calm_down,
+    lose_a_follower,
+    rest,
+    rests,
+)
 from ottla.sim.ending.topics import agreed, note_topics
 from ottla.sim.world.life import Life, awake
 from ottla.sim.world.world import STEP, World
@@ -135,6 +142,9 @@ class Ending:
                 self._all_at_once(agreed_on)
                 if is_calm(world):
                     self._hand_over(answered)
+                    self._all_at_once(agreed_on)
+                if answered is not None and is_calm(world):
+                    lose_a_follower(world, self.clients, answered)
                     self._all_at_once(agreed_on)
         note_topics(world)
         world.history.add("phase", code="done")

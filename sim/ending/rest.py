@@ -7,6 +7,9 @@ has none: sim-I50 judges what lies between the rows *rest* and *rested*.
 Afterwards each leader hands over to a follower, while a record is on its way to it. Under faults a
 transfer may fail for many reasons; here it has none. It is tried some times, because a message may
 take long by chance. If all fail, the run is not live (sim-I31).
+
+Last of all a follower dies while nothing is written, and stays away for longer than the lag time.
+Then a record is written: the leader must not count that follower as in sync (sim-I39 and others).
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 
 from ottla.broker.node.handover import hand_over
 from ottla.raft.messages import AppendEntries
+from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, Micros, NodeId, Term
 from ottla.sim.ending.probes import Asked
@@ -26,6 +30,7 @@ from ottla.sim.world.world import World
 ONE_RUN_IN = 3
 TRANSFERS = 3
 """How often a transfer may fail by chance."""
+_SHORT_LAG_MS = 2_000
 TIMEOUTS = 2
 """A rest is so many election timeouts long: by then every timer has run out that was not wound up
 again."""
@@ -90,6 +95,32 @@ def hand_over_each(world: World, clients: Asked, answered: Callable[[], None] | 
     if answered is not None:
         answered()
     return failed
+
+
+def lose_a_follower(world: World, clients: Asked, answered: Callable[[], None]) -> None:
+    """Let a follower die, wait until it is out of sync, write a record, and start it again."""
+    config = world.config
+    leaders = {each.node_id for each in map(world.leader, world.placement) if each is not None}
+    controller = world.controller()
+    if controller is not None:
+        leaders.add(controller.node_id)
+    followers = [each for each in world.able if each not in leaders]
+    spare = len(world.able) - 1 >= majority(len(world.nodes))
+    if config.acks != -1 or config.replica_lag_ms > _SHORT_LAG_MS or not (followers and spare):
+        return
+    node = world.choices.stream("rest").pick(followers)
+    world.crash(node, "out of sync while nothing is written")
+    world.kernel.run(
+        world.kernel.now + (config.replica_lag_ms + config.election_timeout_ms) * 1_000
+    )
+    for partition, placed in world.placement.items():
+        if node in placed:
+            clients.probe(partition)
+    world.kernel.run(world.kernel.now + config.replica_lag_ms * 500)
+    world.start(node)
+    answered()
+    # Time for it to hear who leads what.
+    world.kernel.run(world.kernel.now + TIMEOUTS * config.election_timeout_ms * 1_000)
 
 
 def _transfer(world: World, clients: Asked, partition: int, to: NodeId, *, writes: bool) -> bool:

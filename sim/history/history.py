@@ -39,7 +39,7 @@ numbers must not be mixed up: `log_index` counts entries of a Raft log from 1 an
 | snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
 | answer | node | a produce ticket is done: `client pid epoch seq seq_last off acks code`, op (6); |
 | | | where it names another leader, `cand term` |
-| insync | node | an answer that needs `quorum` replicas in sync: `code aux acks hw off` (12) |
+| insync | node | an answer that needs `quorum` in sync: `code aux acks value hw off` (12) |
 | decide | node | what to do with batch `pid epoch seq seq_last`: `code term log_index off` (7) |
 | logstart | node | its log start is `off`, `log_index` applied; `hw`; `code` *final*: at the end |
 | epoch | node | in its epoch history: `term` from `off` on; `code` *final*: at the end (11) |
@@ -67,8 +67,9 @@ author had applied the log up to `aux`. (9) Of a deletion: the log start from he
 inside a batch, no snapshot shows it. (10) A row of node 0 after it: what Kafka answers. (11) From
 each new leader too; `log_index`: what it had applied. (12) Only if more than one must be in sync,
 by a model of what its leader was told. Of a produce request with acks=all: at least `aux` and at
-most `acks` replicas are in sync. *FETCH*: it shows `hw`, but all from `off` on must be held back.
-*HELD*: it shows `hw`, but all below `off` was committed when it was asked. (13) Of a client:
+most `acks` replicas are in sync, `value` by its own count. *FETCH*: it shows `hw`, but all from
+`off` on must be held back. *HELD*: it shows `hw`, but all below `off` was committed when it was
+asked. (13) Of a client:
 *create* or *delete* is asked for, or how that ended: *created*, *deleted*, the name of an error, or
 in small letters why there was no answer. Of a node: *listed*, without `op`: it was examined;
 *known*; *unserved*: it has no replica of a partition that is placed on it; *leftover*: its store

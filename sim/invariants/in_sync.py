@@ -69,6 +69,8 @@ def _miscounted(index: Index) -> Iterator[tuple[Row, str]]:
                 yield row, f"{row.code} {where}: {row.quorum} must be in sync, {row.aux} are"
         elif row.code == "NONE" and row.acks < row.quorum:
             yield row, f"success {where}: {row.quorum} must be in sync, {row.acks} can be"
+        if row.value is not None and row.value > row.acks:
+            yield row, f"{row.code} {where}: it counts {row.value} in sync, {row.acks} can be"
 
 
 def _appended(index: Index) -> Iterator[tuple[Row, str]]:

@@ -58,8 +58,9 @@ def hear_confirmation(member: Member, message: Message) -> None:
 
 
 def hear_life(member: Member, message: Message) -> None:
-    """Note that another node lives."""
+    """Note that another node lives. It may not follow in this group, if it has just started."""
     if member.leading is not None:
+        message = message._replace(yes=message.yes and member.group.number not in message.span)
         member.leading.heard(message, member.now)
         member.show()
 

@@ -53,7 +53,7 @@ class Message(NamedTuple):
     | snapshot? | `log_index`, `log_term`: its last entry; `span`: first byte, byte behind, size |
     | snapshot | `log_index`; `yes`: it is installed; `span`: how many bytes are there |
     | timeout-now | |
-    | alive | it lives; `yes`: at `context`, by the receiver's clock, it followed its leaders |
+    | alive | it lives; `yes`: at `context`, by the receiver's clock, it followed, but in `span` |
     """
 
     kind: str

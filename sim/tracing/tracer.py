@@ -80,7 +80,8 @@ class Tracer:
         ack = message.ack if message.__class__ is Beat else message
         if kind == "receive" and ack.__class__ is BeatAck:
             vouches = ack.generation != SEND_FULL
-            alive = trace.Message("alive", ack.sender, ack.to, 0, context=ack.sent_at, yes=vouches)
+            others = tuple([group for group, _ in ack.higher_terms])
+            alive = _plain("alive", ack, 0, context=ack.sent_at, yes=vouches, span=others)
             self.add(kind, life, alive)
 
 

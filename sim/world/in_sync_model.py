@@ -19,7 +19,8 @@ more for them. If a node takes longer than that for its turns, it is not judged:
 and all of its replicas. Nor is it after a freeze, because what arrived before may count only then.
 All times are those of the leader's monotonic clock.
 
-An answer to a produce request with acks=all leaves a row with both numbers. So does an answer to a
+An answer to a produce request with acks=all leaves a row with both numbers, and the number that the
+leader counts, which may be too low until it looks at its heartbeats. So does an answer to a
 fetch while something had to be held back: it may show no more than was committed when `most` was
 last high enough. And so does an answer to a fetch that shows less than the leader knew committed
 when it was asked: nothing may be held back while `least` is high enough. Not so with a profile in
@@ -268,7 +269,13 @@ class InSyncModel:
             # A batch with a place in the log is judged at its commit, others at some time before.
             bounds = self._between(life, group, asked, None if ticket.index else asked.at)
             if bounds is not None:
-                self._add(life, group, ticket.error.name, bounds)
+                self._add(life, group, ticket.error.name, bounds, value=self._counted(life, group))
+
+    def _counted(self, life: Life, group: GroupId) -> int:
+        """How many replicas the leader itself counts as in sync."""
+        replica = life.view.replica(group)
+        assert replica is not None, "it has just answered"
+        return len(replica.of_partition().in_sync(life.clockwork.now()))
 
     def _between(
         self, life: Life, group: GroupId, asked: Asked, since: Micros | None

@@ -122,8 +122,8 @@ CLIENTS: tuple[Invariant, ...] = (
         "sim-I43",
         "answer that the in-sync minimum forbids",
         "with acks=all a batch is accepted, refused or held back as the number of replicas in sync "
-        "demands; one refused before its append is not in the log, one refused later is; no reader "
-        "is shown more than is committed",
+        "demands, and none is counted that cannot be in sync; one refused before its append is not "
+        "in the log, one refused later is; no reader is shown more than is committed",
         Place.END,
         in_sync.in_sync,
     ),

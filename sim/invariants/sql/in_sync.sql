@@ -34,6 +34,7 @@ FROM (
     OR (code IN ('NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'HELD')
       AND aux >= quorum)
     OR (code = 'NONE' AND acks < quorum)
+    OR value > acks
   )
   UNION ALL
   SELECT n.run_id

@@ -8,7 +8,7 @@ import pytest
 
 from ottla.sim.specification.in_sync import Rules
 from ottla.sim.specification.trace import ALL_GROUPS, Entry, Message
-from sim_traces import LAG, Traced, led, refuses
+from sim_traces import GROUP, LAG, Traced, led, refuses
 
 A, B = Entry(1, 11, 2), Entry(1, 12, 3)
 FEW, LATE = "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
@@ -49,6 +49,19 @@ def test_between_the_bounds_both_answers_are_allowed():
     traced.now -= LAG
     for error in ("NONE", FEW):
         traced.answer(1, traced.ask(1, acks=-1, minimum=3), "produce", error)
+
+
+def test_a_node_that_has_just_started_vouches_for_no_group_that_it_does_not_follow_in():
+    """Seed 5000 with replica_lag_ms=1000: the leader refused, and the specification counted it."""
+    for others, words in (((GROUP,), None), ((GROUP + 1,), "3 replicas are in sync")):
+        traced = _silent(3)
+        life = Message("alive", 3, 1, 0, context=traced.now, yes=True, span=others)
+        traced.step("receive", 1, life, ALL_GROUPS)
+        if words is None:
+            traced.answer(1, traced.ask(1, acks=-1, minimum=3), "produce", FEW)
+        else:
+            with refuses(words):
+                traced.answer(1, traced.ask(1, acks=-1, minimum=3), "produce", FEW)
 
 
 def test_a_node_that_is_slow_is_not_judged():
