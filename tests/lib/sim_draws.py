@@ -4,6 +4,8 @@ One seed in thousands shows what some tests are about. When the swarm draws othe
 another run, and to look for such a seed anew takes hours.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from ottla.sim.clients.sequential import SequentialClient
@@ -12,6 +14,7 @@ from ottla.sim.ending import ending
 from ottla.sim.nemesis import nemesis
 from ottla.sim.settings import swarm
 
+NEWER = {"die-deciding", "repeat-late", "lead-again", "held-truncation", "lose-decision"}
 SINCE = {
     "max_producers",
     "producer_expiry_ms",
@@ -30,13 +33,18 @@ def draw_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     topics, or has one of its own. No run rests. Newer programs of the nemesis are not drawn."""
     monkeypatch.setattr(TopicRequests, "start", lambda _: None)
     monkeypatch.setattr(SequentialClient, "start", lambda _: None)
-    once = [
-        each
-        for each in vars(nemesis)["PROGRAMS"]
-        if each.name not in {"die-deciding", "repeat-late", "lead-again"}
-    ]
+    once = [each for each in vars(nemesis)["PROGRAMS"] if each.name not in NEWER]
+    once = [each if each.name != "kill" else replace(each, run=_kill) for each in once]
     monkeypatch.setattr(nemesis, "PROGRAMS", tuple(once))
+    monkeypatch.setattr(nemesis, "_BY_NAME", {each.name: each for each in once})
     monkeypatch.setattr(ending, "rests", lambda _: False)
     known = {name: each for name, each in swarm.TABLE.items() if name not in SINCE}
     monkeypatch.setattr(swarm, "TABLE", known | ONCE)
     monkeypatch.setattr(swarm, "SITUATIONS", {"none": {"faults": ("",)}})
+
+
+def _kill(hand):
+    """Once nobody was back at once."""
+    node = hand.somebody()
+    hand.world.crash(node)
+    hand.revive(node, hand.span())

@@ -112,7 +112,7 @@ def test_how_the_log_is_set_up_changes_nothing_and_it_is_as_before_afterwards():
 
 
 def test_one_run_is_not_blamed_for_another(answering):
-    assert run(3, SHORT).verdict is Verdict.FAILED
+    assert run(4, SHORT).verdict is Verdict.FAILED
     raised = []
 
     def as_faults_do():
@@ -120,7 +120,7 @@ def test_one_run_is_not_blamed_for_another(answering):
         return raised[0]
 
     answering["error"] = as_faults_do
-    assert run(3, SHORT).verdict is Verdict.OK, "a store that fails is no bug"
+    assert run(4, SHORT).verdict is Verdict.OK, "a store that fails is no bug"
     assert len(raised) == 1
 
 

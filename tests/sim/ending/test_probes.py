@@ -46,7 +46,10 @@ def test_a_run_stores_one_record_more_for_each_partition():
     probed = [row.op for row in outcome.rows if row.kind == "inv" and row.eid < told["settle"]]
     assert probed[-3:] == [12, 13, 14]
     rested = [row.op for row in outcome.rows if row.kind == "inv" and row.eid > told["settle"]]
-    assert rested == ([15, 16, 17] if "rested" in told else [])
+    # One of each at the end of the rest, one while leadership is handed over, and in some runs one
+    # while a follower is out of sync.
+    assert rested == [*range(15, 15 + len(rested))]
+    assert len(rested) in ((6, 7, 8, 9) if "rested" in told else (0,))
 
 
 @pytest.mark.slow

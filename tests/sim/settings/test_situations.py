@@ -14,20 +14,18 @@ from ottla.sim.settings.situations import SITUATIONS
 from ottla.sim.settings.swarm import draw
 from ottla.sim.world.world import World
 
-MARK = {
-    name: next(each for each in ("faults", "fault_kinds", "first_sequence") if each in situation)
-    for name, situation in SITUATIONS.items()
-}
-"""A setting that nothing else draws, so it says that the situation was taken."""
+MARKS = ("faults", "fault_kinds", "first_sequence", "profile")
+"""Settings that nothing else draws, so they say that a situation was taken."""
 
 
 def taken(config):
-    """The situation that a run is in; None if in none."""
-    for name, situation in SITUATIONS.items():
-        value = getattr(config, MARK[name])
-        if value != getattr(RunConfig(), MARK[name]) and value in situation[MARK[name]]:
-            return name
-    return None
+    """The situation that a run is in; None if in none. If two fit, the one that says more."""
+    fit = [
+        name
+        for name, situation in SITUATIONS.items()
+        if all(getattr(config, mark) in situation[mark] for mark in MARKS if mark in situation)
+    ]
+    return max(fit, key=lambda name: len(SITUATIONS[name]), default=None)
 
 
 @cache
@@ -59,7 +57,7 @@ def test_its_settings_are_what_it_says(name):
 def test_it_is_left_out_where_one_of_its_settings_was_told(name):
     seed = next(seed for seed, each in enumerate(drawn()) if taken(each) == name)
     for name_of, values in SITUATIONS[name].items():
-        if name_of != MARK[name]:
+        if name_of not in MARKS:
             told = from_toml("", ROOM | {name_of: values[0]})
             assert taken(draw(Drawn(seed), told)) is None
 
