@@ -12,6 +12,7 @@ from ottla.sim.clients.sequential import SequentialClient
 from ottla.sim.clients.topic_requests import TopicRequests
 from ottla.sim.ending import ending
 from ottla.sim.nemesis import nemesis
+from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.settings import swarm
 
 NEWER = {"die-deciding", "repeat-late", "lead-again", "held-truncation", "lose-decision"}
@@ -43,7 +44,7 @@ def draw_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swarm, "SITUATIONS", {"none": {"faults": ("",)}})
 
 
-def _kill(hand):
+def _kill(hand: FaultContext) -> None:
     """Once nobody was back at once."""
     node = hand.somebody()
     hand.world.crash(node)
