@@ -112,9 +112,9 @@ PRODUCERS: tuple[Invariant, ...] = (
         "sim-I51",
         "forgotten too early",
         "a leader proposes to forget a producer only when it has applied none of its batches for "
-        "the expiry time, or when its table is full",
+        "the expiry time, or when its table is full; then it is the one that is idle for longest",
         Place.END,
-        forgetting.forgotten_early,
+        forgetting.wrongly_forgotten,
     ),
     Invariant(
         "sim-I45",

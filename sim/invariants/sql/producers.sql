@@ -241,31 +241,74 @@ FROM (
 WHERE aux < latest
 GROUP BY run_id;
 
--- sim-I51
-SELECT x.run_id, COUNT(*) AS n
-FROM (
-  SELECT e.run_id, e.eid, e.partition, e.node, e.pid, e.aux, MAX(a.eid) AS entry_eid
+-- sim-I51: too early; or, with a full table, before a producer that is idle for longer
+WITH own AS (
+  SELECT e.run_id, e.eid, e.partition, e.node, e.pid, e.aux, e.log_index, MAX(a.eid) AS entry_eid
   FROM ev e
   JOIN ev a ON a.run_id = e.run_id AND a.kind = 'append' AND a.partition = e.partition
     AND a.node = e.node AND a.log_index = e.log_index AND a.eid < e.eid
   WHERE e.kind = 'expire'
-  GROUP BY e.run_id, e.eid, e.partition, e.node, e.pid, e.aux
+  GROUP BY e.run_id, e.eid, e.partition, e.node, e.pid, e.aux, e.log_index
+),
+decided AS (
+  SELECT x.*, entry.inc, entry.term, entry.t_us, s.expiry
+  FROM own x
+  JOIN ev entry ON entry.run_id = x.run_id AND entry.eid = x.entry_eid AND entry.aux = 1
+  JOIN (
+    SELECT run_id, MAX(value) AS expiry
+    FROM ev WHERE kind = 'phase' AND code = 'load' GROUP BY run_id
+  ) s ON s.run_id = x.run_id
+  WHERE s.expiry > 0
+),
+made_room AS (
+  SELECT DISTINCT d.*
+  FROM decided d
+  JOIN ev f ON f.run_id = d.run_id AND f.kind = 'decide' AND f.code = 'table full'
+    AND f.partition = d.partition AND f.node = d.node AND f.term = d.term AND f.log_index = d.aux
+),
+known AS (
+  SELECT d.run_id, d.eid, a.pid, MAX(a.log_index) AS place
+  FROM made_room d
+  JOIN ev a ON a.run_id = d.run_id AND a.kind = 'apply' AND a.partition = d.partition
+    AND a.pid >= 0 AND a.log_index <= d.aux
+  GROUP BY d.run_id, d.eid, a.pid
+),
+open_requests AS (
+  SELECT d.run_id, d.eid, q.pid
+  FROM made_room d
+  JOIN ev q ON q.run_id = d.run_id AND q.kind IN ('decide', 'answer') AND q.node = d.node
+    AND q.partition = d.partition AND q.eid < d.entry_eid
+  GROUP BY d.run_id, d.eid, q.pid, q.inc, q.epoch, q.seq, q.seq_last
+  HAVING MAX(CASE WHEN q.kind = 'decide' THEN q.eid ELSE -1 END)
+    > MAX(CASE WHEN q.kind = 'answer' THEN q.eid ELSE -1 END)
+)
+SELECT run_id, COUNT(*) AS n
+FROM (
+  SELECT x.run_id
+  FROM decided x
+  JOIN (
+    SELECT run_id, partition, node, inc, pid, eid, t_us,
+      LEAD(eid) OVER (PARTITION BY run_id, partition, node, inc, pid ORDER BY eid) AS next_eid
+    FROM ev WHERE kind = 'apply' AND pid IS NOT NULL
+  ) seen ON seen.run_id = x.run_id AND seen.partition = x.partition AND seen.node = x.node
+    AND seen.inc = x.inc AND seen.pid = x.pid AND seen.eid < x.entry_eid
+    AND (seen.next_eid IS NULL OR seen.next_eid > x.entry_eid)
+  LEFT JOIN ev clock ON clock.run_id = x.run_id AND clock.kind = 'fault' AND clock.node = x.node
+    AND clock.code LIKE 'its clock%'
+  LEFT JOIN ev filled ON filled.run_id = x.run_id AND filled.kind = 'decide'
+    AND filled.code = 'table full' AND filled.partition = x.partition AND filled.node = x.node
+    AND filled.term = x.term AND filled.eid < x.entry_eid
+  WHERE clock.eid IS NULL AND filled.eid IS NULL AND 10 * (x.t_us - seen.t_us) < 9 * x.expiry
+  UNION ALL
+  SELECT d.run_id
+  FROM made_room d
+  JOIN known mine ON mine.run_id = d.run_id AND mine.eid = d.eid AND mine.pid = d.pid
+  JOIN known other ON other.run_id = d.run_id AND other.eid = d.eid AND other.place < mine.place
+  LEFT JOIN ev gone ON gone.run_id = d.run_id AND gone.kind = 'expire'
+    AND gone.partition = d.partition AND gone.pid = other.pid
+    AND gone.log_index > other.place AND gone.log_index <= d.log_index
+  LEFT JOIN open_requests asked ON asked.run_id = d.run_id AND asked.eid = d.eid
+    AND asked.pid = other.pid
+  WHERE gone.eid IS NULL AND asked.eid IS NULL
 ) x
-JOIN ev entry ON entry.run_id = x.run_id AND entry.eid = x.entry_eid AND entry.aux = 1
-JOIN (
-  SELECT run_id, MAX(value) AS expiry FROM ev WHERE kind = 'phase' AND code = 'load' GROUP BY run_id
-) s ON s.run_id = x.run_id
-JOIN (
-  SELECT run_id, partition, node, inc, pid, eid, t_us,
-    LEAD(eid) OVER (PARTITION BY run_id, partition, node, inc, pid ORDER BY eid) AS next_eid
-  FROM ev WHERE kind = 'apply' AND pid IS NOT NULL
-) seen ON seen.run_id = x.run_id AND seen.partition = x.partition AND seen.node = x.node
-  AND seen.inc = entry.inc AND seen.pid = x.pid AND seen.eid < entry.eid
-  AND (seen.next_eid IS NULL OR seen.next_eid > entry.eid)
-LEFT JOIN ev clock ON clock.run_id = x.run_id AND clock.kind = 'fault' AND clock.node = x.node
-  AND clock.code LIKE 'its clock%'
-LEFT JOIN ev filled ON filled.run_id = x.run_id AND filled.kind = 'decide'
-  AND filled.code = 'table full' AND filled.partition = x.partition AND filled.node = x.node
-  AND filled.term = entry.term AND filled.eid < entry.eid
-WHERE clock.eid IS NULL AND filled.eid IS NULL AND 10 * (entry.t_us - seen.t_us) < 9 * s.expiry
-GROUP BY x.run_id;
+GROUP BY run_id;
