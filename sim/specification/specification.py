@@ -129,9 +129,8 @@ TRANSITIONS: tuple[Transition, ...] = (
         "write",
         replication.write,
         "a term rises to one heard of, or by 1 to stand, and has one vote; a leader only appends,"
-        " and nothing while another node stands for election at its order;"
-        " a follower takes its leader's entries, and drops none committed or equal; snapshots are"
-        " of what is committed",
+        " until it orders an election; a follower takes its leader's entries, drops none committed"
+        " or equal; snapshots are committed",
         "figure 2",
     ),
     Transition(

@@ -121,9 +121,9 @@ CLIENTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I43",
         "answer that the in-sync minimum forbids",
-        "with acks=all a batch is accepted, refused or held back as the number of replicas in sync "
-        "demands, and none is counted that cannot be in sync; one refused before its append is not "
-        "in the log, one refused later is; no reader is shown more than is committed",
+        "a batch with acks=all is accepted, refused or held back as replicas in sync demand; no "
+        "more are counted; refused before its append it is not in the log, later it is; no reader "
+        "sees more than is committed",
         Place.END,
         in_sync.in_sync,
     ),

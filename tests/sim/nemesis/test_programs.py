@@ -12,6 +12,7 @@ from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.errors import ConfigError
 from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.clients.workload import make_clients
+from ottla.sim.coverage.cover import reached_by
 from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import Verdict, run, run_choices
@@ -213,3 +214,32 @@ def test_nobody_dies_asking_when_faults_have_ended():
 def test_faults_below_the_store_are_refused_by_name(name):
     with pytest.raises(ConfigError, match=f"no such fault: {name}"):
         named(name)
+
+
+@pytest.mark.slow
+def test_a_decision_to_forget_that_nobody_heard_of_is_replaced_and_its_leader_leads_again():
+    config = RunConfig(
+        nodes=3,
+        producers=3,
+        records=15,
+        load_ms=5_000,
+        arrivals="even",
+        producer_expiry_ms=300,
+        faults="lose-decision",
+        fault_every_ms=1_000,
+    )
+    for seed in (5, 10):
+        rows = run(seed, config).rows
+        cut = {row.node: row.eid for row in rows if row.kind == "truncate"}
+        led = {row.node: row.eid for row in rows if row.kind == "leader" and row.partition == 0}
+        assert any(led.get(node, 0) > eid for node, eid in cut.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["flush", "flushed"])
+def test_a_node_dies_while_it_replaces_entries(stage):
+    """Coverage had 0 for both in 1,000 seeds."""
+    config = RunConfig(load_ms=4_000, records=80, faults="held-truncation", fault_every_ms=400)
+    config = config.with_(nodes=3, replicas=3, partitions=1)
+    reached = [reached_by(seed, config).steps for seed in range(6)]
+    assert sum(steps.get((f"truncation: {stage}", "crash"), 0) for steps in reached)
