@@ -17,9 +17,10 @@ Source: Kafka protocol guide; the classes of kio have the layout of each version
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields as fields_of
-from typing import NamedTuple, TypeAlias
+from functools import cache
+from typing import NamedTuple, TypeAlias, cast
 from uuid import UUID
 
 from ottla.broker.errors import FrameError
@@ -67,6 +68,8 @@ _NUMBERS = {
     "datetime_i64": struct.Struct(">q"),
     "bool": struct.Struct(">?"),
 }
+_RECORDS = "records"
+"""kio's type of a set of batches."""
 _LEAST_BATCH = 12
 """Bytes: a base offset and a length, without which no batch has an end."""
 
@@ -82,15 +85,44 @@ def decode(cls: type[Entity], frame: bytes, at: int) -> Fields:
     return found
 
 
-def _entity(cls: type[Entity], frame: bytes, at: int) -> tuple[Fields, int]:
-    flexible, found, tagged = bool(cls.__flexible__), Fields(), {}
-    for item in fields_of(cls):
+class _Part(NamedTuple):
+    """A field of a class, as reading it needs it: kio's descriptions are slow to look through."""
+
+    name: str
+    kind: str
+    nested: type[Entity] | None
+    is_array: bool
+    nullable: bool
+    """Whether a nested entity may be null."""
+
+
+@cache
+def _parts(cls: Hashable) -> tuple[tuple[_Part, ...], Mapping[int, _Part]]:
+    """The fields of a class in their order, and the tagged ones by their tags."""
+    plain, tagged = [], {}
+    for item in fields_of(cast("type[Entity]", cls)):
+        nested, is_array = nested_entity(item.type)
+        nullable = nested is not None and "None" in str(item.type)
+        kind = str(item.metadata.get("kafka_type"))
+        part = _Part(item.name, kind, nested, is_array, nullable)
         tag = item.metadata.get("tag")
-        if tag is not None:
-            tagged[tag] = item
-            continue
-        part, at = _field(item, frame, at, flexible=flexible)
-        _put(found, item.name, part)
+        if tag is None:
+            plain.append(part)
+        else:
+            tagged[tag] = part
+    return tuple(plain), tagged
+
+
+def _entity(cls: type[Entity], frame: bytes, at: int) -> tuple[Fields, int]:
+    flexible, found = bool(cls.__flexible__), Fields()
+    plain, tagged = _parts(cast(Hashable, cls))
+    for item in plain:
+        if item.nested is None and not item.is_array and item.kind != _RECORDS:
+            value = found[item.name] = _value(item.kind, frame, at, flexible=flexible)
+            at = value.end
+        else:
+            part, at = _field(item, frame, at, flexible=flexible)
+            _put(found, item.name, part)
     if flexible:
         at = _tagged(tagged, frame, at, found)
     return found, at
@@ -101,7 +133,7 @@ def _put(into: Fields, name: str, part: Fields) -> None:
         into[f"{name}{path}" if path[:1] in {"", "[", "."} else f"{name}.{path}"] = field
 
 
-def _tagged(known: Mapping[int, Entity], frame: bytes, at: int, into: Fields) -> int:
+def _tagged(known: Mapping[int, _Part], frame: bytes, at: int, into: Fields) -> int:
     count, at = read_varint(frame, at)
     for _ in range(count):
         tag, start = read_varint(frame, at)
@@ -113,11 +145,10 @@ def _tagged(known: Mapping[int, Entity], frame: bytes, at: int, into: Fields) ->
     return at
 
 
-def _field(item: Entity, frame: bytes, at: int, *, flexible: bool) -> tuple[Fields, int]:
+def _field(item: _Part, frame: bytes, at: int, *, flexible: bool) -> tuple[Fields, int]:
     """One field: its own path is empty, those within it begin with `[` or a name."""
-    kind = item.metadata.get("kafka_type")
-    nested, is_array = nested_entity(item.type)
-    if kind == "records":
+    kind, nested = item.kind, item.nested
+    if kind == _RECORDS:
         return _records(frame, at, flexible=flexible)
     read: Callable[[int], tuple[Fields, int]]
     if nested is not None:
@@ -128,12 +159,12 @@ def _field(item: Entity, frame: bytes, at: int, *, flexible: bool) -> tuple[Fiel
     else:
 
         def read(place: int) -> tuple[Fields, int]:
-            field = _value(str(kind), frame, place, flexible=flexible)
+            field = _value(kind, frame, place, flexible=flexible)
             return {"": field}, field.end
 
-    if is_array:
+    if item.is_array:
         return _array(read, frame, at, flexible=flexible)
-    if nested is not None and "None" in str(item.type):
+    if item.nullable:
         if frame[at] >= 0x80:
             return {"": Field(None, at, at + 1)}, at + 1
         at += 1
