@@ -31,17 +31,17 @@ short cut (`ottla.broker.wire.translation.produce_shortcut`) with the same resul
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from struct import Struct
 from typing import NamedTuple, TypeAlias, cast
 
-from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
-from ottla.broker.images import BrokerImage
+from ottla.broker.errors import DEFECT_CODES, REQUEST_WIDE_DEFECTS, ErrorCode
 from ottla.broker.profiles.named import profile_named
 from ottla.broker.topics.configs import integer
 from ottla.broker.turn.tickets import LEAST_PATIENCE, ProduceTicket
-from ottla.broker.wire.answers import PartitionProduced, ProduceAnswer, TopicProduced
+from ottla.broker.wire.answers import PartitionProduced, TopicProduced
 from ottla.broker.wire.api.call import Call, Steps
+from ottla.broker.wire.api.produce_answers import answer_of, bare, end_unanswered, outcome_of
 from ottla.broker.wire.copying import copied
 from ottla.broker.wire.host import Host, absent_partition
 from ottla.broker.wire.requests import ProduceRequest
@@ -58,8 +58,6 @@ from ottla.log.types import BATCH_HEADER_BYTES, CODEC_MASK, TRANSACTIONAL_BIT, R
 from ottla.raft.types import Micros
 
 ACKS = (-1, 0, 1)
-LEAST_OFFSET = -(2**63)
-"""What stands in an answer for an offset that nobody has set (redpanda #6685)."""
 ZSTD = 4
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
@@ -135,45 +133,6 @@ def _own(item: Item, host: Host) -> Steps:
 def takes_long(batch: RecordBatch) -> bool:
     """Whether the check of this batch may take so long that its connection must wait."""
     return batch.record_count > MANY_RECORDS and bool(batch.attributes & CODEC_MASK)
-
-
-def answer_of(host: Host, topics: Sequence[TopicProduced]) -> ProduceAnswer:
-    """The answer for these topics, with the addresses of brokers that may lead their partitions."""
-    return ProduceAnswer(topics, _named(host, topics))
-
-
-def _named(host: Host, answers: Sequence[TopicProduced]) -> Sequence[BrokerImage]:
-    topics = host.topics()
-    return host.brokers(
-        topics[name].partitions[part.partition].group
-        for name, parts in answers
-        if name in topics
-        for part in parts
-        if 0 <= part.partition < len(topics[name].partitions)
-    )
-
-
-def end_unanswered(call: Call, error: ErrorCode) -> None:
-    """End a request with acks=0: no answer; an error closes the connection."""
-    if error is ErrorCode.NONE:
-        call.no_answer()
-    else:
-        call.close(f"produce with acks=0 failed: {error.name}")
-
-
-def outcome_of(index: int, ticket: ProduceTicket) -> PartitionProduced:
-    """The answer for a partition, from its finished ticket."""
-    return PartitionProduced(
-        index,
-        ticket.error,
-        ticket.base_offset,
-        ticket.log_append_time,
-        ticket.log_start_offset,
-        message=FAULTY_RECORDS.get(ticket.error) if ticket.faults else None,
-        leader=ticket.leader or -1,
-        leader_epoch=ticket.leader_epoch,
-        faults=ticket.faults,
-    )
 
 
 class Item:
@@ -358,7 +317,7 @@ class Several:
             answer = item.answer
             assert answer is not None
             if self.profile.bare_produce_answers:
-                answer = _bare(answer)
+                answer = bare(answer)
             answers = found.setdefault(item.topic, {})
             answers[len(answers) if apart else item.index] = answer
             failed = failed or answer.error
@@ -368,12 +327,6 @@ class Several:
             return
         topics = [TopicProduced(topic, list(each.values())) for topic, each in found.items()]
         self.call.answer(answer_of(self.call.host, topics))
-
-
-def _bare(answer: PartitionProduced) -> PartitionProduced:
-    """The answer with partition, error and base offset alone."""
-    base_offset = LEAST_OFFSET if answer.error else answer.base_offset
-    return PartitionProduced(answer.partition, answer.error, base_offset)
 
 
 def _is_of_producer(item: Item) -> bool:

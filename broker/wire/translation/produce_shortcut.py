@@ -11,14 +11,8 @@ from __future__ import annotations
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import ProduceTicket
 from ottla.broker.wire.answers import TopicProduced
-from ottla.broker.wire.api.produce import (
-    ACKS,
-    MANY_RECORDS,
-    answer_of,
-    end_unanswered,
-    handle,
-    outcome_of,
-)
+from ottla.broker.wire.api.produce import ACKS, MANY_RECORDS, handle
+from ottla.broker.wire.api.produce_answers import answer_of, end_unanswered, outcome_of
 from ottla.broker.wire.byte_call import ByteCall
 from ottla.broker.wire.requests import ProducePartition, ProduceRequest, ProduceTopic
 from ottla.broker.wire.translation.produce_answer import FLEXIBLE_FROM, PACK_ONE_V9, pack_one

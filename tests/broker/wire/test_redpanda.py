@@ -7,7 +7,7 @@ import pytest
 from broker_wire import api_versions, default_host, produce_frame, run
 from broker_wire_produce import GOOD, ends, errors, request
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.api.produce import LEAST_OFFSET
+from ottla.broker.wire.api.produce_answers import LEAST_OFFSET
 from ottla.log.build import build_batch
 
 E = ErrorCode
