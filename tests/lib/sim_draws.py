@@ -37,8 +37,8 @@ def draw_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     once = [each for each in vars(nemesis)["PROGRAMS"] if each.name not in NEWER]
     once = [each if each.name != "kill" else replace(each, run=_kill) for each in once]
     monkeypatch.setattr(nemesis, "PROGRAMS", tuple(once))
-    known = {each.name: each for each in once}
-    monkeypatch.setattr(nemesis, "named", lambda name, _=(): known[name])
+    programs = {each.name: each for each in once}
+    monkeypatch.setattr(nemesis, "named", lambda name, _=(): programs[name])
     monkeypatch.setattr(ending, "rests", lambda _: False)
     known = {name: each for name, each in swarm.TABLE.items() if name not in SINCE}
     monkeypatch.setattr(swarm, "TABLE", known | ONCE)
