@@ -36,7 +36,10 @@ BAD = {
         f"(`{HASH}`)",
         f"{HASH}, {'1' * 20}{'f' * 20}.",
         f"[it]({HASH})",
+        "as of commit 6143687",
+        "code of 6143687, 2026-11-22",
     ],
+    "old_words": ["The Seat of a node", "`BeatBook`", "| the Lookout | x |"],
     "own_words": [OURS + "\n| w | x |" * 11, f"{OURS}\n| w | x |\n\n" + OURS + "\n| w | x |" * 10],
 }
 GOOD = {
@@ -58,6 +61,7 @@ GOOD = {
         f"```\ncluster {HASH}\n```",
         "s61_dead1234, 2026-11-25, decisions/0038-rooms.md",
     ],
+    "old_words": ["a seat, a look out, the carrier of a message"],
     "own_words": [OURS + "\n| w | x |" * 10 + "\n\n| word | meaning |\n|---|---|\n| w | x |"],
 }
 

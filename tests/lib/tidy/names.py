@@ -1,7 +1,8 @@
 """Old names must not come back after a rename to a word of the field.
 
 The rule checks names of modules, classes, functions and attributes, and imports. It does not check
-local variables and prose, where *apart* and *moments* are ordinary words.
+local variables and prose, where *apart* and *moments* are ordinary words. A rule on pages
+(`pages.py`) looks for those that are not.
 """
 
 import ast
@@ -25,6 +26,8 @@ RENAMED = {
     "Recent": "RecentOutcomes",
 }
 """Whole identifiers; what each of them is called now."""
+NO_WORDS = ("Seat", "Lookout", "BeatBook", "beat_book", "naming_what_is_rotten")
+"""Those that are no words of plain English: pages may not have them either."""
 RENAMED_DEFINITIONS = {"moments": "timed_faults"}
 """Of modules and functions alone: as an attribute the word is another thing's."""
 

@@ -1,4 +1,4 @@
-"""Rules on the form of a page: length of lines, words in a cell, no commits, ten coinages.
+"""Rules on the form of a page: length of lines, words in a cell, no commits, no old names.
 
 A page is for readers who do not know the history: a figure has a date, and long text is in
 sentences, not in a table. Lines that cannot be cut may be longer: rows of tables, fenced blocks,
@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from textwrap import fill
 
+from tidy.names import NO_WORDS, RENAMED
 from tidy.source import Violation
 
 COLUMNS = 120
@@ -24,6 +25,8 @@ _BULLET = re.compile(r"^\s*(?:[-*>]|\d+\.|#+)?\s*")
 _ADDRESS = re.compile(r"https?://\S+")
 _OURS = "| our word |"
 _BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
+_DIGITS = re.compile(r"(?<=commit )`?(\d{7,40})\b|(?<=code of )`?(\d{7,40})\b")
+_OLD = re.compile(rf"\b(?:{'|'.join(NO_WORDS)})\b")
 _HASH = re.compile(r"(?<![\w.-])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}(?![\w-])")
 
 
@@ -48,8 +51,17 @@ def commit_hashes(path: str, text: str) -> Iterator[Violation]:
     """No word is a commit's hash. Digests that a command prints stand between fences, and the
     address of somebody else's file may hold one."""
     for number, line in prose(text):
-        for found in _HASH.findall(_ADDRESS.sub("", line)):
+        plain = _ADDRESS.sub("", line)
+        digits = [one or other for one, other in _DIGITS.findall(plain)]
+        for found in (*_HASH.findall(plain), *digits):
             yield Violation(path, number, f"{found} looks like a commit: say its date")
+
+
+def old_words(path: str, text: str) -> Iterator[Violation]:
+    """No name that was given up for a word of the field."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for found in _OLD.findall(line):
+            yield Violation(path, number, f"{found} is called {RENAMED[found]}")
 
 
 def own_words(path: str, text: str) -> Iterator[Violation]:
@@ -89,5 +101,5 @@ def _is_row(line: str) -> bool:
 
 
 RULES: dict[str, Rule] = {
-    rule.__name__: rule for rule in (columns, cells, commit_hashes, own_words)
+    rule.__name__: rule for rule in (columns, cells, commit_hashes, own_words, old_words)
 }
