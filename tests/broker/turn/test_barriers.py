@@ -1,5 +1,7 @@
-"""Answers that a leader gives only when it is proved that it leads: gaps are in
-`test_core_order.py`, here is what readers and DeleteRecords ask of offsets above the log.
+"""Answers that a leader gives only when it is proved that it leads.
+
+Here is what readers and DeleteRecords ask of offsets above the log. Gaps are in
+`tests/broker/partition/test_admission_order.py`.
 
 A leader that was paused past its term knows less than the clients that went to its successor
 meanwhile. Had it answered OFFSET_OUT_OF_RANGE, a consumer would have jumped to the log start.
