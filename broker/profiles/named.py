@@ -1,8 +1,9 @@
 """The profiles by name, and the aliases of the newest ones.
 
-A profile of an older version is the next newer one with what that does otherwise, so a switch
-stands where the behaviour changed. Where each difference was measured or read, and what shows it,
-says docs/reference/profiles.md.
+The profile of an older version starts from the profile of the next newer version. It names only
+what the older version does differently. So a switch stands at the version where the behaviour
+changed. docs/reference/profiles.md says where each difference was measured or read, and what shows
+it.
 """
 
 from __future__ import annotations

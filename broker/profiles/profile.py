@@ -84,9 +84,9 @@ class Profile:
     """Whether records of Produce that do not begin with a batch close the connection; otherwise
     they are refused (`ottla.broker.wire.api.produce`)."""
     earlier_twins_unread: bool = False
-    """With `last_twin_counts`: whether nobody looks into the batch that is dropped; otherwise the
-    last readable one counts, and of those that are not the last one is answered
-    (`ottla.broker.wire.api.produce`)."""
+    """What `last_twin_counts` does with several batches for one partition. True: the last batch
+    counts, and nobody looks into the others. False: the last readable batch is stored. If some are
+    unreadable, the last unreadable one is answered (`ottla.broker.wire.api.produce`)."""
     newest: Mapping[int, int] = field(default_factory=dict)
     """By API key: the newest version that is served, if it is older than the newest one that Ottla
     knows; -1: the broker has no such API (`ottla.broker.wire.api.table`)."""

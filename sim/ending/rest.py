@@ -29,15 +29,15 @@ from ottla.sim.world.world import World
 
 ONE_RUN_IN = 3
 TRANSFERS = 3
-"""How often a transfer may fail by chance."""
+"""How often a transfer is tried, at most."""
 _SHORT_LAG_MS = 2_000
 TIMEOUTS = 2
-"""A rest is so many election timeouts long: by then every timer has run out that was not wound up
-again."""
+"""How many election timeouts a rest takes. By then each timer that nobody has reset has run out."""
 
 
 def rests(world: World) -> bool:
-    """Whether this run has a rest; the plain choice is none."""
+    """Draw whether this run has a rest. One run in `ONE_RUN_IN` has one. The plain choice is none.
+    Each call draws anew, so ask once a run."""
     return world.choices.stream("rest").below(ONE_RUN_IN) == 1
 
 
@@ -124,8 +124,12 @@ def lose_a_follower(world: World, clients: Asked, answered: Callable[[], None]) 
 
 
 def _transfer(world: World, clients: Asked, partition: int, to: NodeId, *, writes: bool) -> bool:
-    """Whether the partition's leader hands over to that node within an election timeout, or nobody
-    is there to do it."""
+    """Let the partition's leader hand over to a node. Returns whether that node leads afterwards.
+    Also true if the partition has no leader, or if that node leads already.
+
+    With `writes` the leader is given a record, and hands over when it sends that record to a
+    follower. Two election timeouts pass. If it has sent nothing by then, or without `writes`, the
+    leader hands over now, and two election timeouts pass."""
     leader, kernel = awake(world.leader(partition)), world.kernel
     if leader is None or leader.node_id == to:
         return True

@@ -1,10 +1,13 @@
 """At the end: was a producer forgotten too early, or before another one?
 
-A leader proposes to forget producers of which it has applied no batch for the expiry time, by its
-own clock. A leader whose table was full in this term is not judged by time: one that begins may
-find that out before it has applied its log (seed 500477). Nor is one whose clock was changed, nor
-one that learned of the producer from a snapshot or in an earlier life. A tenth of the time is given
-away as a margin.
+A leader proposes to forget a producer if it has applied no batch of that producer for the expiry
+time, by its own clock. The judge allows a tenth less than the expiry time. It does not judge the
+time in these cases:
+
+* the leader's table was full in this term. A new leader may find its table full before it has
+  applied its log (seed 500477);
+* the leader's clock was changed;
+* the leader knows the producer from a snapshot, or from an earlier life.
 
 If its table is full, it forgets the producer that is idle for longest: the one whose last applied
 batch is the first in the log. Only producers count that it knew, and none with a request that it
@@ -24,7 +27,7 @@ from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.refusals import FULL
 
 TENTHS = 9
-"""Of the expiry time, which must have passed at least."""
+"""How many tenths of the expiry time must have passed."""
 
 
 def wrongly_forgotten(index: Index) -> Iterator[Anomaly]:

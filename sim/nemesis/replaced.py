@@ -22,9 +22,14 @@ from ottla.sim.world.points import Trap
 
 
 def held_truncation(hand: FaultContext) -> None:
-    """A leader is cut off with entries of its own. The disk of the node that replaces entries next
-    stalls at that write. One of four things is drawn: nothing more happens; the new leader hands
-    over in the meantime; the node loses its power in the flush, or when the flush has ended."""
+    """A leader is cut off with entries of its own. The next node that replaces entries is hit at
+    that write. One of four ways is drawn:
+
+    * its disk stalls, and nothing else happens;
+    * its disk stalls, and the new leader hands over in the meantime;
+    * its disk stalls, and it loses its power during the flush;
+    * its disk does not stall, and it loses its power when the flush has ended.
+    """
     found = led(hand)
     if found is None:
         return

@@ -29,8 +29,9 @@ class Rules(NamedTuple):
 
 
 class Leading:
-    """One leadership: what counts for the replicas in sync, and for reads. `acks`: by follower, up
-    to where it said that it holds this leader's log, also later on."""
+    """One leadership: what counts for the replicas in sync, and for reads. `acks` has, by follower,
+    the last index of this leader's log that the follower said it holds. The caller keeps it up to
+    date, also after this object is made."""
 
     def __init__(
         self, term: int, now: int, *, first: int, peers: tuple[int, ...], acks: Mapping[int, int]

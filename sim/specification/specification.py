@@ -25,8 +25,8 @@ This room shares no code with what it judges: it imports nothing of Ottla but it
 | `in_sync.py` | how many replicas are in sync |
 | `reads.py` | what clients are told |
 
-Time counts only in `in_sync.py`. So leases on votes and check-quorum are not judged, and nothing
-that has to happen at last.
+Time counts only in `in_sync.py`. So leases on votes and check-quorum are not judged. Liveness is
+not judged either: no rule says that something must happen in the end.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ from ottla.compare.requests import Situation, Versions, frame_of, with_correlati
 from ottla.compare.transcript import Reply, Transcript, expects_answer, reply_to, resolver
 
 PATIENCE_SECONDS = 8.0
-"""How long an answer may take; a case whose step expects silence waits `SILENCE_SECONDS`."""
+"""How long an answer may take. A step that expects silence waits `SILENCE_SECONDS` instead."""
 SILENCE_SECONDS = 1.0
 PROBE_CLIENT_ID = "ottla-probe"
-"""By it the question about versions is known in a broker's log."""
+"""The client id of the question about versions, so that a broker's log shows which it was."""
 
 Dial: TypeAlias = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 """Connects to a node, by its number in the case."""
@@ -55,7 +55,7 @@ class _Asked:
     correlation_id: int
     frame: bytes
     answered: bool
-    """Whether it is of those that are answered."""
+    """Whether a broker must answer it: not with acks=0, and not raw bytes."""
     at: float = 0.0
 
 

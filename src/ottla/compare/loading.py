@@ -59,8 +59,8 @@ def load(path: Path, name: str | None = None) -> Case:
 
 
 def read_case(told: Table, name: str, *, build: bool = True) -> Case:
-    """The case of a table. `build` builds each request once, to find a value that does not fit its
-    field; who knows that all fit leaves it. Raises `CaseError`."""
+    """The case of a table. With `build`, each request is built once, which finds values that do not
+    fit their fields. Pass False if all values are known to fit. Raises `CaseError`."""
     schema = told.whole("schema")
     if schema not in (SCHEMA, NODES_SCHEMA):
         raise told.wrong("schema", f"is {schema}; {SCHEMA} and {NODES_SCHEMA} are possible")

@@ -48,7 +48,8 @@ class Found(NamedTuple):
     step: int
     """In the sequence, from 1."""
     asked: int
-    """Steps of the hunt until then: so many find it again."""
+    """How many steps the hunt had asked when it found this. A hunt of so many steps with the same
+    seed finds it again."""
     sketch: Sketch
     """The case that shows it, as small as it became."""
     result: Result
