@@ -178,7 +178,6 @@ FUNCTIONS_EXCUSED: dict[str, str] = {
     "broker/node/inspection.py NodeView.hears": _API,
     "broker/node/inspection.py NodeView.paused": _API,
     "broker/node/inspection.py PartitionView.describe_producers": _PEOPLE,
-    "broker/node/inspection.py PartitionView.in_sync": _API,
     "broker/node/inspection.py PartitionView.producers": _API,
     "broker/node/inspection.py PartitionView.producers_digest": _PEOPLE,
     "broker/node/inspection.py ReplicaView.decisions": _PEOPLE,

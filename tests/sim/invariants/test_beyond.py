@@ -292,7 +292,7 @@ def test_who_forgot_an_entry_commits_what_stood_there_before(lying, explained):
     ("faults", "first", "reason"),
     [
         ("lost-sync isolate kill", 45, "forgot it (a sync that kept nothing)"),
-        ("old-copy isolate kill", 0, "sim-I22"),
+        ("old-copy isolate kill", 28, "sim-I22"),
         ("same-id kill", 0, "is two producers'"),
     ],
 )

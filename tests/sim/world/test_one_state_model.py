@@ -122,10 +122,10 @@ def test_who_reads_another_ones_producers_is_noticed(monkeypatch):
         return read(self, kept, index, now)
 
     monkeypatch.setattr(Snapshots, "read_producers", all_of_them)
-    assert found(52) == {"sim-I27"}
+    assert found(93) == {"sim-I27"}
 
 
 @pytest.mark.slow
 def test_who_wipes_nothing_is_noticed(monkeypatch):
     monkeypatch.setattr(WipingTable, "meet", lambda *_: None)
-    assert found(45) == {"sim-I35"}
+    assert found(76) == {"sim-I35"}
