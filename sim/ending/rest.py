@@ -9,22 +9,20 @@ transfer may fail for many reasons; here it has none. It is tried some times, be
 take long by chance. If all fail, the run is not live (sim-I31).
 
 Last of all a follower dies while nothing is written, and stays away for longer than the lag time.
-Then a record is written: the leader must not count that follower as in sync (sim-I39 and others).
+Then a record is written: the leader must not count that follower as in sync (sim-I43).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ottla.broker.node.handover import hand_over
-from ottla.raft.messages import AppendEntries
 from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, Micros, NodeId, Term
 from ottla.sim.ending.probes import Asked
 from ottla.sim.world.life import Life, awake
-from ottla.sim.world.points import Trap
+from ottla.sim.world.points import Trap, sends_entries
 from ottla.sim.world.world import World
 
 ONE_RUN_IN = 3
@@ -136,7 +134,7 @@ def _transfer(world: World, clients: Asked, partition: int, to: NodeId, *, write
     group = world.replicas(partition)[leader.node_id].group
     end = kernel.now + TIMEOUTS * world.config.election_timeout_ms * 1_000
     if writes:
-        trap = Trap("sent", _begin(leader, group, to), leader.node_id, fits=_appends(group))
+        trap = Trap("sent", _begin(leader, group, to), leader.node_id, fits=sends_entries(group))
         world.points.set(trap)
         clients.probe(partition)
         kernel.run(end)
@@ -153,9 +151,3 @@ def _begin(leader: Life, group: GroupId, to: NodeId) -> Callable[[NodeId], None]
         leader.kernel.after(0, leader.enter, hand_over, leader.node, group, to)
 
     return act
-
-
-def _appends(group: GroupId) -> Callable[[Any], bool]:
-    return lambda message: (
-        isinstance(message, AppendEntries) and bool(message.entries) and message.group == group
-    )

@@ -15,7 +15,7 @@ from ottla.broker.turn.tickets import DeleteRecordsTicket
 from ottla.raft.messages import InstallSnapshot, SnapshotReply
 from ottla.raft.types import GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
-from ottla.sim.nemesis.timed_faults import die_flushed
+from ottla.sim.nemesis.timed_faults import die_flushed, lose_power
 from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.life import awake
 from ottla.sim.world.points import Trap
@@ -51,10 +51,11 @@ def overtaken(hand: FaultContext) -> None:
     for third in (span // 3, 2 * span // 3):
         hand.later(third, _delete_all, hand, partition)
     group = replica.group
+    dies = partial(lose_power, hand)
     traps = (
         None,
-        Trap("appended", partial(_die, hand, "a snapshot installed"), node, fits=_installs(group)),
-        Trap("appended", partial(_die, hand, "a snapshot taken"), life.node_id, fits=_takes(group)),
+        Trap("appended", partial(dies, "a snapshot installed"), node, fits=_installs(group)),
+        Trap("appended", partial(dies, "a snapshot taken"), life.node_id, fits=_takes(group)),
         Trap("send", partial(_send_late, hand, partition, node), fits=_reaches(world, group, node)),
         Trap(
             "appended", partial(die_flushed, hand, "a snapshot kept"), node, fits=_installs(group)
@@ -77,11 +78,6 @@ def _be_away(hand: FaultContext, node: NodeId, span: int) -> None:
     else:
         world.fault("isolated, to be overtaken", node)
         hand.cut([name for name in world.network.links if node in name], span)
-
-
-def _die(hand: FaultContext, what: str, node: NodeId) -> None:
-    hand.world.crash(node, what, power=True)
-    hand.revive(node, hand.span())
 
 
 def _restart(hand: FaultContext, node: NodeId) -> None:

@@ -9,6 +9,7 @@ can really happen: timers that ring together, disks that hang, links that fail.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
@@ -17,7 +18,7 @@ from ottla.broker.node.inspection import ReplicaView
 from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
 from ottla.raft.types import EntryKind, GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
-from ottla.sim.world.points import Trap
+from ottla.sim.world.points import Trap, sends_entries
 
 Led: TypeAlias = tuple[NodeId, ReplicaView]
 """A leader, and its replica of what it leads."""
@@ -54,13 +55,6 @@ def opens(group: GroupId) -> Callable[[Any], bool]:
     return lambda writes: opens_a_term([each for each in writes if each.group == group])
 
 
-def _appends(group: GroupId) -> Callable[[Any], bool]:
-    """Fits entries that a leader sends."""
-    return lambda message: (
-        isinstance(message, AppendEntries) and bool(message.entries) and message.group == group
-    )
-
-
 def _asks_first(group: GroupId) -> Callable[[Any], bool]:
     return lambda message: (
         isinstance(message, RequestVote) and message.pre and message.group == group
@@ -95,10 +89,7 @@ def die_at(
     def run(hand: FaultContext) -> None:
         before(hand)
 
-        def die(node: NodeId) -> None:
-            hand.world.crash(node, what, power=True)
-            hand.revive(node, hand.span())
-
+        die = partial(lose_power, hand, what)
         node = hand.somebody() if hand.stream.below(2) else None
         trap = hand.world.points.set(Trap(point, die, node, 1 + hand.stream.below(4), fits))
         hand.later(8 * hand.span(), hand.world.points.lift, trap)
@@ -113,7 +104,7 @@ def die_in_flush(hand: FaultContext, what: str, node: NodeId) -> None:
 
     def begins(_: NodeId) -> None:
         hand.world.disks[node].stall(election // 2)
-        hand.later(election // 4, _lose_power, hand, what, node)
+        hand.later(election // 4, lose_power, hand, what, node)
 
     _at_the_next(hand, "sync", begins, node)
 
@@ -122,11 +113,8 @@ def die_flushed(hand: FaultContext, what: str, node: NodeId) -> None:
     """A node that has just written something loses its power when its disk has flushed that, before
     anybody is told."""
 
-    def ends(_: NodeId) -> None:
-        _lose_power(hand, what, node)
-
     def begins(_: NodeId) -> None:
-        _at_the_next(hand, "synced", ends, node)
+        _at_the_next(hand, "synced", partial(lose_power, hand, what), node)
 
     _at_the_next(hand, "sync", begins, node)
 
@@ -138,7 +126,8 @@ def _at_the_next(
     hand.later(8 * hand.world.config.election_timeout_ms * MS, hand.world.points.lift, trap)
 
 
-def _lose_power(hand: FaultContext, what: str, node: NodeId) -> None:
+def lose_power(hand: FaultContext, what: str, node: NodeId) -> None:
+    """A node loses its power, and is started again after a while."""
     hand.world.crash(node, what, power=True)
     hand.revive(node, hand.span())
 
@@ -322,7 +311,7 @@ def two_leaders(hand: FaultContext, of: Led | None = None) -> None:
         trap = world.points.set(Trap("append", second_wins, fits=opens(replica.group)))
         hand.later(6 * election, world.points.lift, trap)
 
-    trap = world.points.set(Trap("sent", stop, leader, fits=_appends(replica.group)))
+    trap = world.points.set(Trap("sent", stop, leader, fits=sends_entries(replica.group)))
     hand.later(4 * election, world.points.lift, trap)
 
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ottla.raft.types import NodeId
+from ottla.raft.messages import AppendEntries
+from ottla.raft.types import GroupId, NodeId
 
 NAMES = (
     "append",
@@ -40,6 +41,13 @@ class Trap:
     count: int = 1
     fits: Callable[[Any], bool] | None = None
     """What the point's detail must satisfy; None: anything."""
+
+
+def sends_entries(group: GroupId) -> Callable[[Any], bool]:
+    """Fits, at *send* and *sent*, entries that a leader sends in a group."""
+    return lambda message: (
+        isinstance(message, AppendEntries) and bool(message.entries) and message.group == group
+    )
 
 
 class Points:
